@@ -1,0 +1,32 @@
+# Every target sets up what it needs: a virtual environment in .venv and the packages it uses.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.PHONY: demo test quick lint bench clean
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[trainers,grafana,dev]'
+	touch $(STAMP)
+
+demo: $(STAMP)
+	$(BIN)/gpumon demo
+
+test: lint
+	$(BIN)/python -m pytest
+
+quick: lint
+	$(BIN)/python -m pytest -m 'not slow'
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(STAMP)
+	$(BIN)/python -m tests.benchmarks
+
+clean:
+	rm -rf $(VENV) out

@@ -1,0 +1,311 @@
+"""The ring: one file per rank in shared memory, a flight recorder of training steps.
+
+The writer maps the file and stores aligned 8-byte words; it needs no thread, no lock and no system
+call per step. The reader uses `pread` only (a mapped file that somebody truncates is a SIGBUS) and
+treats every file as hostile. This module is the format, and nothing else: it imports only the
+standard library and is the one module `monitor` may import from `sdk`.
+
+Layout (little-endian 64-bit words)::
+
+    0      header words, see `H_*`
+    1024   scalar table: SCALARS float64 values, their names are in the meta JSON
+    2048   meta JSON (capacity META_BYTES), guarded by H_META_SEQ (odd: being written)
+    DATA   slots of SLOT_WORDS words; record n (1-based) is in slot (n - 1) % slots
+
+A record is committed in the order  w[0] = 0 → payload → w[-1] = n → w[0] = n → H_HEAD = n,
+so a reader that sees w[0] == w[-1] == n, and H_HEAD < n + slots afterwards, has a whole record.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import sys
+from array import array
+from dataclasses import dataclass
+from typing import Any
+
+MAGIC = int.from_bytes(b"GPUMONR1", "little")
+VERSION = 1
+
+# Header words.
+H_MAGIC = 0
+H_VERSION = 1
+H_SLOTS = 2
+"""Number of slots; grows in place, only before the first wrap, so record n keeps its slot."""
+H_HEAD = 3
+"""Committed records so far."""
+H_META_SEQ = 4
+H_META_LEN = 5
+H_PID = 6
+H_STATE = 7
+H_STARTED_MONO = 8
+H_STARTED_WALL = 9
+H_ENDED_MONO = 10
+H_LIVE = 11
+"""The phase that is open now: id in the top byte, CLOCK_MONOTONIC ns of its begin below."""
+H_DROPPED = 12
+"""What the writer had to leave out (no free device event, …)."""
+H_PID_STARTED = 13
+"""Process creation time (platform's own unit) where there is no lock to tell a live writer."""
+H_OVERHEAD = 14
+"""ns the monitor itself spent in the loop so far."""
+HEADER_WORDS = 128
+
+SCALARS_AT = 1024
+SCALARS = 128
+META_AT = 2048
+META_BYTES = 62 * 1024
+DATA_AT = META_AT + META_BYTES  # 65,536: a page boundary
+
+# Record words.
+W_SEQ = 0
+W_BEGIN = 1
+"""CLOCK_MONOTONIC ns. Begin to begin: a record's end is the next one's begin."""
+W_END = 2
+W_FLAGS = 3
+W_EPOCH = 4
+W_SAMPLES = 5
+W_TOKENS = 6
+W_OVERHEAD = 7
+W_PHASES = 8
+"""16 words: ns per phase id."""
+W_DEVICE_SEQ = 24
+"""Which record the three device words belong to (device results arrive some steps late); 0: none."""
+W_DEVICE_BUSY = 25
+W_DEVICE_STARVED = 26
+W_QUEUE_DEPTH = 27
+W_LOSS = 28
+"""float64 bits; NaN when the step had none."""
+W_GC = 29
+"""ns of Python garbage collection inside the step."""
+W_MEMORY = 30
+"""Device bytes allocated, when sampled in this step; else 0."""
+W_COMMIT = 31
+SLOT_WORDS = 32
+SLOT_BYTES = SLOT_WORDS * 8
+
+# Flags.
+F_WARMUP = 1
+"""Compile, first iterations: kept out of the steady figures."""
+F_EPOCH_START = 2
+F_COMPILED = 4
+"""dynamo compiled something during this step."""
+F_NO_UPDATE = 8
+"""A micro-batch of gradient accumulation: no optimizer step."""
+F_CAPTURED = 16
+"""Ran as a CUDA graph (or was captured): phases inside are not visible."""
+
+# Phases. Ids 0–11 are fixed, 12–15 are the user's own, named in meta["phases"].
+PHASES = (
+    "data",
+    "transfer",
+    "forward",
+    "backward",
+    "optimizer",
+    "between",
+    "validate",
+    "checkpoint",
+    "log",
+    "grad_norm",
+    "zero_grad",
+    "sync",
+)
+PHASE_SLOTS = 16
+LIVE_NONE = 255
+"""Phase id in H_LIVE when no named phase is open (time goes to ``other``)."""
+
+# States.
+S_RUNNING = 0
+S_ENDED = 1
+S_FAILED = 2
+"""The loop ended by an exception."""
+
+KIND_TRAINER = "trainer"
+KIND_WORKER = "worker"
+"""A DataLoader worker's own ring: a record per batch, phases `WORKER_PHASES`."""
+WORKER_PHASES = ("wait", "fetch", "collate", "send")
+
+SUFFIX = ".ring"
+INITIAL_SLOTS = 4096
+MAX_BYTES = 64 * 1024 * 1024
+
+_NAN = struct.unpack("<Q", struct.pack("<d", float("nan")))[0]
+EMPTY_RECORD = array("Q", [0] * SLOT_WORDS)
+EMPTY_RECORD[W_LOSS] = _NAN
+
+
+def float_bits(value: float) -> int:
+    """A float64 as the word that stores it."""
+    return int(struct.unpack("<Q", struct.pack("<d", value))[0])
+
+
+def bits_float(word: int) -> float:
+    return float(struct.unpack("<d", struct.pack("<Q", word))[0])
+
+
+def pack_live(phase: int, since_ns: int) -> int:
+    return (phase << 56) | (since_ns & 0x00FF_FFFF_FFFF_FFFF)
+
+
+def unpack_live(word: int) -> tuple[int, int]:
+    return word >> 56, word & 0x00FF_FFFF_FFFF_FFFF
+
+
+def default_directory() -> str:
+    """Where rings live: `GPUMON_DIR`, else a service's directory if we may write to it, else one of
+    the user's own."""
+    chosen = os.environ.get("GPUMON_DIR")
+    if chosen:
+        return chosen
+    base = "/dev/shm" if sys.platform.startswith("linux") and os.path.isdir("/dev/shm") else None
+    if base is None:
+        import tempfile
+
+        base = tempfile.gettempdir()
+    shared = os.path.join(base, "gpumon")
+    if os.path.isdir(shared) and os.access(shared, os.W_OK | os.X_OK):
+        return shared
+    uid = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
+    return os.path.join(base, f"gpumon-{uid}")
+
+
+# ── Reading ──────────────────────────────────────────────────────────────────────────────────────
+
+
+class RingError(ValueError):
+    """The file is not a ring this version can read; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The header of a ring, checked."""
+
+    slots: int
+    head: int
+    state: int
+    pid: int
+    started_mono_ns: int
+    started_wall_ns: int
+    ended_mono_ns: int
+    live_phase: int
+    live_since_ns: int
+    meta_seq: int
+    dropped: int
+    pid_started: int
+    overhead_ns: int
+
+
+def read_header(fd: int, size: int) -> Header:
+    """Header of an open ring of `size` bytes. Raises `RingError` on anything that does not fit."""
+    raw = os.pread(fd, HEADER_WORDS * 8, 0)
+    if len(raw) < HEADER_WORDS * 8:
+        raise RingError("shorter than a ring header")
+    words = struct.unpack(f"<{HEADER_WORDS}Q", raw)
+    if words[H_MAGIC] != MAGIC:
+        raise RingError("no ring magic")
+    if words[H_VERSION] != VERSION:
+        raise RingError(f"ring version {words[H_VERSION]}, this gpumon reads {VERSION}")
+    slots = words[H_SLOTS]
+    if not 0 < slots <= (size - DATA_AT) // SLOT_BYTES:
+        raise RingError(f"{slots} slots do not fit a file of {size} bytes")
+    if words[H_STATE] > S_FAILED or not 0 < words[H_PID] < 1 << 31:
+        raise RingError("header words out of range")
+    phase, since = unpack_live(words[H_LIVE])
+    return Header(
+        slots=slots,
+        head=words[H_HEAD],
+        state=words[H_STATE],
+        pid=words[H_PID],
+        started_mono_ns=words[H_STARTED_MONO],
+        started_wall_ns=words[H_STARTED_WALL],
+        ended_mono_ns=words[H_ENDED_MONO],
+        live_phase=phase,
+        live_since_ns=since,
+        meta_seq=words[H_META_SEQ],
+        dropped=words[H_DROPPED],
+        pid_started=words[H_PID_STARTED],
+        overhead_ns=words[H_OVERHEAD],
+    )
+
+
+def read_meta(fd: int) -> dict[str, Any] | None:
+    """The meta JSON, or None while the writer is changing it. Raises `RingError` when it is broken."""
+    head = struct.unpack("<2Q", os.pread(fd, 16, H_META_SEQ * 8))
+    if head[0] % 2 or head[1] > META_BYTES:
+        return None
+    raw = os.pread(fd, head[1], META_AT)
+    again = struct.unpack("<2Q", os.pread(fd, 16, H_META_SEQ * 8))
+    if again != head:
+        return None
+    try:
+        meta = json.loads(raw)
+    except ValueError as error:
+        raise RingError(f"meta is not JSON: {error}") from error
+    if not isinstance(meta, dict):
+        raise RingError("meta is not a JSON object")
+    return meta
+
+
+def read_scalars(fd: int) -> tuple[float, ...]:
+    raw = os.pread(fd, SCALARS * 8, SCALARS_AT)
+    if len(raw) < SCALARS * 8:
+        raise RingError("file cut short")
+    return struct.unpack(f"<{SCALARS}d", raw)
+
+
+def read_records(fd: int, header: Header, after: int, limit: int) -> tuple[list[memoryview], int, int]:
+    """Records after number `after`, oldest first: (records as word views, new cursor, lost).
+
+    Exact: cursor == after + len(records) + lost. A record the writer laps while it is being read
+    counts as lost. A slot not yet visible (weak memory order) is left for the next call.
+    """
+    first = max(after + 1, header.head - header.slots + 1)
+    lost = first - after - 1
+    last = min(header.head, first + limit - 1)
+    if last < first:
+        return [], after + lost, lost
+    raw = _read_slots(fd, header, first, last)
+    oldest = _oldest_whole(fd, header)
+    words = memoryview(raw).cast("Q")
+    records: list[memoryview] = []
+    cursor = first - 1
+    for number in range(first, last + 1):
+        at = (number - first) * SLOT_WORDS
+        record = words[at : at + SLOT_WORDS]
+        if number < oldest:
+            lost += 1
+        elif record[W_SEQ] == number and record[W_COMMIT] == number:
+            records.append(record)
+        else:
+            break
+        cursor = number
+    return records, cursor, lost
+
+
+def _oldest_whole(fd: int, header: Header) -> int:
+    """Number of the oldest record the writer cannot have touched up to now.
+
+    It may already be filling record head + 1, whose slot held record head + 1 - slots; the first
+    thing it does there is to clear w[0], so that word tells whether it has begun.
+    """
+    now: int = struct.unpack("<Q", os.pread(fd, 8, H_HEAD * 8))[0]
+    next_victim = now + 1 - header.slots
+    if next_victim < 1:
+        return 1
+    at = DATA_AT + (next_victim - 1) % header.slots * SLOT_BYTES
+    untouched = struct.unpack("<Q", os.pread(fd, 8, at))[0] == next_victim
+    return next_victim if untouched else next_victim + 1
+
+
+def _read_slots(fd: int, header: Header, first: int, last: int) -> bytes:
+    """Raw bytes of records first…last (at most one wrap)."""
+    begin, count = (first - 1) % header.slots, last - first + 1
+    straight = min(count, header.slots - begin)
+    raw = os.pread(fd, straight * SLOT_BYTES, DATA_AT + begin * SLOT_BYTES)
+    if count > straight:
+        raw += os.pread(fd, (count - straight) * SLOT_BYTES, DATA_AT)
+    if len(raw) < count * SLOT_BYTES:
+        raise RingError("file cut short")
+    return raw

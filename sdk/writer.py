@@ -1,0 +1,157 @@
+"""The writing side of the ring: create, commit, grow, close. One writer per ring, one process."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import mmap
+import os
+import platform
+import threading
+import time
+from array import array
+from typing import Any
+
+from sdk import ring
+
+try:
+    import fcntl
+except ImportError:  # Windows: pid and creation time stand in for the lock
+    fcntl = None  # type: ignore[assignment]
+
+# x86 keeps stores in order; elsewhere a released and re-acquired lock is the barrier.
+_WEAK_ORDER = platform.machine().lower() not in ("x86_64", "amd64", "i386", "i686")
+
+
+class RingWriter:
+    """Owns one ring file. `commit` is the only call on the hot path."""
+
+    def __init__(self, path: str, meta: dict[str, Any], *, slots: int = ring.INITIAL_SLOTS) -> None:
+        self.path = path
+        self.head = 0
+        self.max_bytes = int(os.environ.get("GPUMON_RING_BYTES", ring.MAX_BYTES))
+        self._slots = slots
+        self._barrier = threading.Lock()
+        self._barrier.acquire()
+        self._fd = _create(path, ring.DATA_AT + slots * ring.SLOT_BYTES)
+        try:
+            self._map()
+            self._fill_header()
+            self.write_meta(meta)
+            _lock(self._fd)
+            os.rename(f"{path}.tmp", path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(f"{path}.tmp")
+            os.close(self._fd)
+            raise
+
+    def _map(self) -> None:
+        self._mmap = mmap.mmap(self._fd, 0)
+        self.words = memoryview(self._mmap).cast("Q")
+        at = ring.SCALARS_AT
+        self.scalars = memoryview(self._mmap)[at : at + ring.SCALARS * 8].cast("d")
+
+    def _fill_header(self) -> None:
+        words = self.words
+        words[ring.H_VERSION] = ring.VERSION
+        words[ring.H_SLOTS] = self._slots
+        words[ring.H_PID] = os.getpid()
+        words[ring.H_STARTED_MONO] = time.monotonic_ns()
+        words[ring.H_STARTED_WALL] = time.time_ns()
+        words[ring.H_LIVE] = ring.pack_live(ring.LIVE_NONE, time.monotonic_ns())
+        for index in range(ring.SCALARS):
+            self.scalars[index] = float("nan")
+        words[ring.H_MAGIC] = ring.MAGIC
+
+    def commit(self, record: array[int]) -> None:
+        """Append one record (`SLOT_WORDS` words; the two sequence words are set here)."""
+        number = self.head + 1
+        if number > self._slots and self.head == self._slots:
+            self._grow()
+        words = self.words
+        at = ring.DATA_AT // 8 + (number - 1) % self._slots * ring.SLOT_WORDS
+        words[at] = 0
+        record[0] = 0
+        record[ring.W_COMMIT] = 0
+        if _WEAK_ORDER:
+            self._fence()
+        words[at : at + ring.SLOT_WORDS] = memoryview(record)
+        words[at + ring.W_COMMIT] = number
+        if _WEAK_ORDER:
+            self._fence()
+        words[at] = number
+        words[ring.H_HEAD] = number
+        self.head = number
+
+    def _fence(self) -> None:
+        self._barrier.release()
+        self._barrier.acquire()
+
+    def _grow(self) -> None:
+        """Double the ring before its first wrap while ten minutes do not fit; else let it wrap."""
+        started = self.words[ring.H_STARTED_MONO]
+        size = ring.DATA_AT + 2 * self._slots * ring.SLOT_BYTES
+        if time.monotonic_ns() - started > 600 * 10**9 or size > self.max_bytes:
+            return
+        try:
+            _allocate(self._fd, size)
+        except OSError:
+            return  # a full tmpfs: wrap in what there is
+        self._unmap()
+        self._map()
+        self._slots *= 2
+        self.words[ring.H_SLOTS] = self._slots
+
+    def write_meta(self, meta: dict[str, Any]) -> None:
+        """Replace the meta JSON; readers see the old one or the new one, never a mixture."""
+        raw = json.dumps(meta, separators=(",", ":"), default=str).encode()
+        if len(raw) > ring.META_BYTES:
+            meta = {**meta, "config": {"truncated": True}}
+            raw = json.dumps(meta, separators=(",", ":"), default=str).encode()[: ring.META_BYTES]
+        seq = self.words[ring.H_META_SEQ]
+        self.words[ring.H_META_SEQ] = seq + 1
+        self._mmap[ring.META_AT : ring.META_AT + len(raw)] = raw
+        self.words[ring.H_META_LEN] = len(raw)
+        self.words[ring.H_META_SEQ] = seq + 2
+
+    def close(self, state: int = ring.S_ENDED) -> None:
+        """Mark the run's end and let go of file and lock. The file stays for the daemon."""
+        if self._fd < 0:
+            return
+        self.words[ring.H_ENDED_MONO] = time.monotonic_ns()
+        self.words[ring.H_STATE] = state
+        self._unmap()
+        os.close(self._fd)
+        self._fd = -1
+
+    def _unmap(self) -> None:
+        self.scalars.release()
+        self.words.release()
+        self._mmap.close()
+
+
+def _create(path: str, size: int) -> int:
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+    fd = os.open(f"{path}.tmp", flags, 0o640)
+    try:
+        _allocate(fd, size)
+    except BaseException:
+        os.close(fd)
+        os.unlink(f"{path}.tmp")
+        raise
+    return fd
+
+
+def _allocate(fd: int, size: int) -> None:
+    """Real blocks, not a sparse file: on a full tmpfs a sparse page is a SIGBUS later."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(fd, 0, size)
+    else:
+        os.ftruncate(fd, size)
+
+
+def _lock(fd: int) -> None:
+    """Held as long as the process lives; the daemon asks the kernel about it (`F_GETLK`)."""
+    if fcntl is not None:
+        fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
