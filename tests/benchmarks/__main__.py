@@ -1,0 +1,28 @@
+"""`make bench`: run every benchmark (or those named) one after another; each writes docs/benchmarks/."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+
+import tests.benchmarks as here
+
+
+def main(chosen: list[str]) -> int:
+    names = [module.name for module in pkgutil.iter_modules(here.__path__) if module.name != "__main__"]
+    unknown = set(chosen) - set(names)
+    if unknown:
+        print(f"no such benchmark: {', '.join(sorted(unknown))} (there are: {', '.join(names)})")
+        return 2
+    failed = []
+    for name in chosen or names:
+        print(f"── {name}", flush=True)
+        module = importlib.import_module(f"tests.benchmarks.{name}")
+        if hasattr(module, "main") and module.main():
+            failed.append(name)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
