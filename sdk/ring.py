@@ -96,6 +96,8 @@ F_NO_UPDATE = 8
 """A micro-batch of gradient accumulation: no optimizer step."""
 F_CAPTURED = 16
 """Ran as a CUDA graph (or was captured): phases inside are not visible."""
+F_SAMPLED = 32
+"""Slowed by our own detailed sampling: kept out of the steady figures."""
 
 # Phases. Ids 0–11 are fixed, 12–15 are the user's own, named in meta["phases"].
 PHASES = (
@@ -255,33 +257,53 @@ def read_scalars(fd: int) -> tuple[float, ...]:
     return struct.unpack(f"<{SCALARS}d", raw)
 
 
-def read_records(fd: int, header: Header, after: int, limit: int) -> tuple[list[memoryview], int, int]:
-    """Records after number `after`, oldest first: (records as word views, new cursor, lost).
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Consecutive whole records: record `first` starts at word 0 of `words`."""
 
-    Exact: cursor == after + len(records) + lost. A record the writer laps while it is being read
-    counts as lost. A slot not yet visible (weak memory order) is left for the next call.
+    first: int
+    count: int
+    raw: memoryview
+    """`count` × `SLOT_BYTES` bytes; cast to "Q" (words) or "d" (floats)."""
+    cursor: int
+    """Number of the last record that is accounted for, read or lost."""
+    lost: int
+
+
+def read_block(fd: int, header: Header, after: int, limit: int) -> Block:
+    """Records after number `after`, oldest first, as one block that can be read column by column.
+
+    Exact: cursor == after + count + lost. A record the writer laps while it is being read counts as
+    lost. A slot not yet visible (weak memory order) is left for the next call.
     """
     first = max(after + 1, header.head - header.slots + 1)
-    lost = first - after - 1
     last = min(header.head, first + limit - 1)
     if last < first:
-        return [], after + lost, lost
-    raw = _read_slots(fd, header, first, last)
-    oldest = _oldest_whole(fd, header)
-    words = memoryview(raw).cast("Q")
-    records: list[memoryview] = []
-    cursor = first - 1
-    for number in range(first, last + 1):
-        at = (number - first) * SLOT_WORDS
-        record = words[at : at + SLOT_WORDS]
-        if number < oldest:
-            lost += 1
-        elif record[W_SEQ] == number and record[W_COMMIT] == number:
-            records.append(record)
-        else:
-            break
-        cursor = number
-    return records, cursor, lost
+        return Block(first, 0, memoryview(b""), first - 1, first - after - 1)
+    raw = memoryview(_read_slots(fd, header, first, last))
+    whole = min(max(first, _oldest_whole(fd, header)), last + 1)
+    raw = raw[(whole - first) * SLOT_BYTES :]
+    count = _whole_records(raw.cast("Q"), whole)
+    cursor = whole + count - 1
+    return Block(whole, count, raw[: count * SLOT_BYTES], cursor, cursor - after - count)
+
+
+def _whole_records(words: memoryview, first: int) -> int:
+    """How many records from the start carry their own number at both ends."""
+    numbers = list(range(first, first + len(words) // SLOT_WORDS))
+    begins, commits = words[W_SEQ::SLOT_WORDS].tolist(), words[W_COMMIT::SLOT_WORDS].tolist()
+    if begins == numbers and commits == numbers:
+        return len(numbers)
+    pairs = zip(begins, commits, numbers, strict=True)
+    return next((at for at, (a, b, n) in enumerate(pairs) if not a == b == n), len(numbers))
+
+
+def read_records(fd: int, header: Header, after: int, limit: int) -> tuple[list[memoryview], int, int]:
+    """`read_block` record by record: (records as word views, new cursor, lost)."""
+    block = read_block(fd, header, after, limit)
+    words = block.raw.cast("Q") if block.count else memoryview(b"")
+    records = [words[at * SLOT_WORDS : (at + 1) * SLOT_WORDS] for at in range(block.count)]
+    return records, block.cursor, block.lost
 
 
 def _oldest_whole(fd: int, header: Header) -> int:
