@@ -1,0 +1,72 @@
+"""Where GPU readings come from: one protocol, and `open_source` which picks who speaks it.
+
+The contract every source keeps: `read` never raises and never blocks past its deadline, whatever the
+driver does; what a card does not answer is None; what is simulated says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from monitor.errors import UserError
+from monitor.snapshot import Gpu, Snapshot, Source
+
+if TYPE_CHECKING:
+    from monitor.clock import Moment
+
+Kind = Literal["auto", "nvml", "simulated", "none"]
+MAX_SIMULATED_GPUS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class GpuReadings:
+    """What one tick brought: the state of the source itself, and every GPU it knows of."""
+
+    source: Source
+    gpus: tuple[Gpu, ...] = ()
+
+
+class GpuSource(Protocol):
+    """NVML, the simulation, or nothing at all: the rest of gpumon cannot tell them apart."""
+
+    def read(self, now: Moment, previous: Snapshot | None) -> GpuReadings: ...
+
+    def close(self) -> None: ...
+
+
+class NoSource:
+    """`--source none`: the host alone, because somebody asked for that."""
+
+    def read(self, now: Moment, previous: Snapshot | None) -> GpuReadings:
+        return GpuReadings(Source(kind="none", detail="GPU readings are switched off (source: none)."))
+
+    def close(self) -> None:
+        return None
+
+
+def open_source(
+    kind: Kind, *, gpus: int = 1, scenario: Path | None = None, interval: float = 1.0
+) -> GpuSource:
+    """The source named `kind`. The modules are imported here: a simulation needs no pynvml."""
+    if kind == "simulated":
+        return _simulated(gpus, scenario)
+    if scenario is not None:
+        raise UserError(f"a scenario needs the simulated source, not {kind!r}", hint="add --source simulated")
+    if kind == "none":
+        return NoSource()
+    if kind in ("auto", "nvml"):
+        from monitor.gpu.nvml import NvmlSource
+
+        return NvmlSource(interval=interval, required=kind == "nvml")
+    raise UserError(f"unknown GPU source {kind!r}", hint="sources: auto, nvml, simulated, none")
+
+
+def _simulated(gpus: int, scenario: Path | None) -> GpuSource:
+    from monitor.gpu.scenario import EMPTY, load_scenario
+    from monitor.gpu.simulated import SimulatedSource
+
+    if not 1 <= gpus <= MAX_SIMULATED_GPUS:
+        raise UserError(f"--gpus must be 1 to {MAX_SIMULATED_GPUS}, not {gpus}")
+    return SimulatedSource(gpus, load_scenario(scenario, gpus) if scenario else EMPTY)
