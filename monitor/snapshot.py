@@ -334,6 +334,9 @@ class Device(Struct, frozen=True):
     queue_depth: float | None = None
     measured_steps: int = 0
     skipped_steps: int = 0
+    busy_seconds: float | None = None
+    """Whole-run counter over the measured steps, warm-up included; so is the next."""
+    starved_seconds: float | None = None
 
 
 class LoaderTimes(Struct, frozen=True):
@@ -375,6 +378,15 @@ class Window(Struct, frozen=True):
     gpu_utilization_ratio: float | None = None
     sm_clock_hertz: float | None = None
     stalls: tuple[str, ...] = ()
+
+
+class Exemplar(Struct, frozen=True):
+    """One real step that stands for a bucket of the step-time histogram."""
+
+    step: int
+    seconds: float
+    time: float
+    """Wall time of the step's end."""
 
 
 class Rank(Struct, frozen=True):
@@ -423,6 +435,8 @@ class Rank(Struct, frozen=True):
     """What the SDK had to drop (no free event, full ring file)."""
     histogram: tuple[int, ...] = ()
     """Cumulative-free bucket counts of step seconds, for `STEP_BUCKETS` plus one overflow."""
+    exemplars: tuple[Exemplar | None, ...] = ()
+    """The newest step of each bucket of `histogram`."""
 
 
 STEP_BUCKETS = (
