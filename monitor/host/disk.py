@@ -1,0 +1,95 @@
+"""Throughput and busy share of physical disks, from ``/proc/diskstats``.
+
+Partitions, loop devices, RAID and device-mapper layers would count the same bytes twice, so only what
+has hardware (or a hypervisor) behind it is read.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from monitor.host.pressure import PressureReader
+from monitor.host.procfs import Every, HeldFile, Rates, Roots, read_int
+from monitor.snapshot import Disk, Pressure
+
+SECTOR_BYTES = 512
+"""The unit of the kernel's counters, whatever the disk's own sector size is."""
+INVENTORY_SECONDS = 60.0
+_NOT_DISKS = re.compile(r"(loop|ram|zram|dm-|md|sr|fd|nbd)\d")
+_WHOLE_DISK = re.compile(r"(sd[a-z]+|hd[a-z]+|vd[a-z]+|xvd[a-z]+|nvme\d+n\d+|mmcblk\d+|pmem\d+)$")
+
+_VIRTUAL_DISK = re.compile(r"x?vd[a-z]")
+
+
+class DiskCounters(NamedTuple):
+    read_bytes: int
+    write_bytes: int
+    busy_seconds: float
+
+
+def parse_diskstats(raw: bytes) -> dict[str, DiskCounters]:
+    """Device name → counters, for every line of the file."""
+    found = {}
+    for line in raw.splitlines():
+        fields = line.split()
+        if len(fields) >= 14:
+            found[fields[2].decode()] = DiskCounters(
+                int(fields[5]) * SECTOR_BYTES, int(fields[9]) * SECTOR_BYTES, int(fields[12]) / 1e3
+            )
+    return found
+
+
+class DiskReader:
+    def __init__(self, roots: Roots) -> None:
+        self._stats = HeldFile(roots.proc / "diskstats")
+        self._pressure = PressureReader(roots, "io")
+        self._block = roots.sys / "block"
+        self._inventory = Every(INVENTORY_SECONDS)
+        self._disks: dict[str, bool | None] = {}
+        self._known: set[str] = set()
+        self._rates = Rates()
+
+    def read(self, now: float) -> tuple[Disk, ...]:
+        raw = self._stats.read(now)
+        counters = parse_diskstats(raw) if raw else {}
+        if counters.keys() != self._known or self._inventory.due(now):
+            self._take_inventory(set(counters))
+        return tuple(self._disk(name, counters[name], now) for name in self._disks)
+
+    def pressure(self, now: float) -> Pressure:
+        return self._pressure.read(now)
+
+    def _disk(self, name: str, counters: DiskCounters, now: float) -> Disk:
+        rate = self._rates.per_second
+        busy = rate((name, "busy"), counters.busy_seconds, now)
+        return Disk(
+            name=name,
+            read_bytes_per_second=rate((name, "read"), counters.read_bytes, now),
+            write_bytes_per_second=rate((name, "write"), counters.write_bytes, now),
+            busy_ratio=None if busy is None else min(1.0, busy),
+            rotational=self._disks[name],
+        )
+
+    def _take_inventory(self, names: set[str]) -> None:
+        self._known = names
+        self._disks = {name: self._rotational(name) for name in sorted(names) if self._is_physical(name)}
+        self._rates.keep({(name, kind) for name in self._disks for kind in ("read", "write", "busy")})
+
+    def _is_physical(self, name: str) -> bool:
+        if _NOT_DISKS.match(name):
+            return False
+        if self._block.is_dir():
+            return (self._block / name / "device").exists()
+        return bool(_WHOLE_DISK.match(name))
+
+    def _rotational(self, name: str) -> bool | None:
+        """A virtual disk says "rotational" whatever lies beneath it: not known there."""
+        if _VIRTUAL_DISK.match(name):
+            return None
+        value = read_int(self._block / name / "queue/rotational")
+        return None if value is None else bool(value)
+
+    def close(self) -> None:
+        self._stats.close()
+        self._pressure.close()

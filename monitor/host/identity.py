@@ -1,0 +1,160 @@
+"""Who a process is: user, command, container, pod, Slurm job. Read once, refreshed seldom.
+
+Containers show in the path of a process's control group; every runtime has its own spelling.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from monitor.host.procfs import read_bytes, read_text
+
+COMMAND_BYTES = 4096
+
+_HEX_ID = r"([0-9a-f]{64})"
+_CONTAINER = (
+    # systemd driver: docker-<id>.scope, cri-containerd-<id>.scope, crio-<id>.scope, libpod-<id>.scope
+    re.compile(rf"(?:docker|cri-containerd|crio|libpod|nerdctl|containerd)-{_HEX_ID}"),
+    # containerd under its own service: …slice:cri-containerd:<id>
+    re.compile(rf":(?:cri-containerd|docker|nerdctl|[\w.-]+):{_HEX_ID}"),
+    # cgroupfs driver: /docker/<id>, /kubepods/burstable/pod…/<id>, /ecs/<task>/<id>
+    re.compile(rf"/{_HEX_ID}(?:/|$)"),
+    # ECS on Fargate
+    re.compile(r"/ecs/[0-9a-f]{32}/([0-9a-f]{32}-\d+)"),
+    # LXC, Incus
+    re.compile(r"/lxc(?:\.payload\.|/)([^/\n]+)"),
+    # systemd-nspawn
+    re.compile(r"/machine\.slice/machine-([^/\n]+)\.scope"),
+)
+_POD = re.compile(
+    r"pod([0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12}|[0-9a-f]{32})"
+)
+_SLURM = re.compile(r"slurm[^\n]*?/job_(\d+)")
+_MOUNTED_ID = re.compile(rf"/(?:containers|overlay-containers|sandboxes)/{_HEX_ID}/")
+_WANTED = frozenset(
+    (
+        b"SLURM_JOB_ID",
+        b"SLURM_JOBID",
+        b"POD_NAME",
+        b"KUBERNETES_SERVICE_HOST",
+        b"HOSTNAME",
+        b"APPTAINER_NAME",
+        b"SINGULARITY_NAME",
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    command: str | None = None
+    user: str | None = None
+    container: str | None = None
+    pod: str | None = None
+    slurm_job: str | None = None
+    membership: str | None = None
+    """Text of the process's cgroup file: the key to its limits."""
+
+
+def find_container(membership: str) -> str | None:
+    """The container's id (a name for LXC and nspawn), or None on the bare machine."""
+    for pattern in _CONTAINER:
+        found = pattern.search(membership)
+        if found:
+            return found.group(1)
+    return None
+
+
+def find_pod(membership: str) -> str | None:
+    """The Kubernetes pod's uid, in its usual spelling."""
+    found = _POD.search(membership) if "kubepods" in membership else None
+    return found.group(1).replace("_", "-") if found else None
+
+
+def find_slurm_job(membership: str) -> str | None:
+    found = _SLURM.search(membership)
+    return found.group(1) if found else None
+
+
+def find_mounted_container(mountinfo: str) -> str | None:
+    """A container id where the runtime mounts its files from; for processes whose control group is
+    hidden by a namespace."""
+    found = _MOUNTED_ID.search(mountinfo)
+    return found.group(1) if found else None
+
+
+def parse_environ(raw: bytes) -> dict[str, str]:
+    """The few variables that name a job; the others are nobody's business."""
+    pairs = (entry.partition(b"=") for entry in raw.split(b"\0"))
+    return {name.decode(): value.decode("utf-8", "replace") for name, _, value in pairs if name in _WANTED}
+
+
+def parse_command(raw: bytes) -> str | None:
+    text = raw[:COMMAND_BYTES].rstrip(b"\0").replace(b"\0", b" ").decode("utf-8", "replace")
+    return text or None
+
+
+@lru_cache(maxsize=1024)
+def user_name(uid: int) -> str:
+    """The user's name; the number when the machine does not know it (a container's own user)."""
+    try:
+        import pwd
+
+        return pwd.getpwuid(uid).pw_name
+    except (ImportError, KeyError):
+        return str(uid)
+
+
+def read_identity(directory: Path, parent: Identity | None = None) -> Identity:
+    """Identity of the process under `directory` (``/proc/PID``).
+
+    A child in its parent's control group is in the same container and job, which spares reading its
+    environment; that matters when a job starts dozens of workers at once.
+    """
+    membership = read_text(directory / "cgroup")
+    command = parse_command(read_bytes(directory / "cmdline") or b"")
+    user = _read_user(directory)
+    if parent is not None and parent.membership == membership and parent.user == user:
+        return Identity(command, user, parent.container, parent.pod, parent.slurm_job, membership)
+    environ = parse_environ(read_bytes(directory / "environ") or b"")
+    groups = membership or ""
+    return Identity(
+        command=command,
+        user=user,
+        container=_container(directory, groups, environ),
+        pod=_pod(groups, environ),
+        slurm_job=find_slurm_job(groups) or environ.get("SLURM_JOB_ID") or environ.get("SLURM_JOBID"),
+        membership=membership,
+    )
+
+
+def _read_user(directory: Path) -> str | None:
+    """Real owner from the status file: the owner of the directory is root for protected processes."""
+    raw = read_bytes(directory / "status")
+    at = raw.find(b"\nUid:") if raw else -1
+    if raw is None or at < 0:
+        return None
+    return user_name(int(raw[at + 5 :].split(None, 2)[1]))
+
+
+def _container(directory: Path, groups: str, environ: dict[str, str]) -> str | None:
+    return (
+        find_container(groups)
+        or environ.get("APPTAINER_NAME")
+        or environ.get("SINGULARITY_NAME")
+        or find_mounted_container(read_text(directory / "mountinfo") or "")
+    )
+
+
+def _pod(groups: str, environ: dict[str, str]) -> str | None:
+    """The pod's name where its environment tells it (Kubernetes sets HOSTNAME to it), else its uid."""
+    uid = find_pod(groups)
+    in_pod = uid is not None or "KUBERNETES_SERVICE_HOST" in environ
+    if not in_pod:
+        return None
+    hostname = environ.get("HOSTNAME")
+    own = hostname if hostname != os.uname().nodename or uid is None else None
+    return environ.get("POD_NAME") or own or uid

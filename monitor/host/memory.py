@@ -1,0 +1,77 @@
+"""Memory and swap of the machine, from ``/proc/meminfo`` and ``/proc/vmstat``."""
+
+from __future__ import annotations
+
+import os
+
+from monitor.host.pressure import PressureReader
+from monitor.host.procfs import HeldFile, Rates, Roots, to_int
+from monitor.snapshot import Memory
+
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+
+
+def parse_meminfo(raw: bytes) -> dict[bytes, int]:
+    """Name → bytes, for every line that is in kB."""
+    found: dict[bytes, int] = {}
+    for line in raw.splitlines():
+        name, _, rest = line.partition(b":")
+        value, _, unit = rest.strip().partition(b" ")
+        if unit == b"kB" and value.isdigit():
+            found[name] = int(value) * 1024
+    return found
+
+
+def vmstat_field(raw: bytes, name: bytes) -> int | None:
+    """One counter; the file has two hundred of them and we need two."""
+    at = raw.find(b"\n" + name + b" ")
+    return None if at < 0 else to_int(raw[at + len(name) + 2 : raw.find(b"\n", at + 1)])
+
+
+class MemoryReader:
+    def __init__(self, roots: Roots) -> None:
+        self._meminfo = HeldFile(roots.proc / "meminfo")
+        self._vmstat = HeldFile(roots.proc / "vmstat")
+        self._pressure = PressureReader(roots, "memory")
+        self._rates = Rates()
+
+    def read(self, now: float) -> Memory | None:
+        raw = self._meminfo.read(now)
+        info = parse_meminfo(raw) if raw else {}
+        total = info.get(b"MemTotal")
+        if total is None:
+            return None
+        available = _available(info)
+        swap_total, swap_free = info.get(b"SwapTotal"), info.get(b"SwapFree")
+        swap_in, swap_out = self._swap_rates(now, swap_total)
+        return Memory(
+            total_bytes=total,
+            available_bytes=available,
+            used_bytes=max(0, total - available),
+            cached_bytes=info[b"Cached"] + info.get(b"SReclaimable", 0) if b"Cached" in info else None,
+            shared_bytes=info.get(b"Shmem"),
+            swap_total_bytes=swap_total,
+            swap_used_bytes=None if swap_total is None or swap_free is None else swap_total - swap_free,
+            swap_in_bytes_per_second=swap_in,
+            swap_out_bytes_per_second=swap_out,
+            pressure=self._pressure.read(now),
+        )
+
+    def _swap_rates(self, now: float, swap_total: int | None) -> tuple[float | None, float | None]:
+        """Only with swap: without it there is nothing to measure, and the file is a long one."""
+        raw = self._vmstat.read(now) if swap_total else None
+        counters = [vmstat_field(raw, name) if raw else None for name in (b"pswpin", b"pswpout")]
+        pages = [self._rates.per_second(at, value, now) for at, value in enumerate(counters)]
+        swap_in, swap_out = (None if rate is None else rate * PAGE_BYTES for rate in pages)
+        return swap_in, swap_out
+
+    def close(self) -> None:
+        for file in (self._meminfo, self._vmstat, self._pressure):
+            file.close()
+
+
+def _available(info: dict[bytes, int]) -> int:
+    """What can be had without swapping; kernels before 3.14 do not say, so estimate there."""
+    if b"MemAvailable" in info:
+        return info[b"MemAvailable"]
+    return sum(info.get(name, 0) for name in (b"MemFree", b"Buffers", b"Cached"))

@@ -1,0 +1,144 @@
+"""Cheap reading of kernel text files: held descriptors, counters into rates, slow periods.
+
+A held descriptor saves the path walk of every tick, and one on ``/proc/PID/…`` stays with *that*
+process: after its death reads fail with ESRCH, even when the pid has a new owner.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Hashable
+from dataclasses import dataclass
+from pathlib import Path
+
+_CHUNK = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Roots:
+    """Where the kernel's file systems are; tests put prepared directories here."""
+
+    proc: Path = Path("/proc")
+    sys: Path = Path("/sys")
+
+    def available(self) -> bool:
+        return (self.proc / "stat").is_file()
+
+
+def read_bytes(path: Path | str) -> bytes | None:
+    """The whole file, or None when it is not there, not ours to read, or the process has gone."""
+    try:
+        fd = os.open(path, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        return _read_all(fd)
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+
+
+def read_text(path: Path | str) -> str | None:
+    raw = read_bytes(path)
+    return None if raw is None else raw.decode("utf-8", "replace")
+
+
+def read_int(path: Path | str) -> int | None:
+    return to_int(read_bytes(path))
+
+
+def to_int(raw: bytes | str | None) -> int | None:
+    """A number, or None for absent, "max" and anything else that is no number."""
+    try:
+        return None if raw is None else int(raw)
+    except ValueError:
+        return None
+
+
+def _read_all(fd: int) -> bytes:
+    """Record-wise kernel files give at most a page per read, so read until nothing comes."""
+    if sys.platform == "win32":
+        return os.read(fd, _CHUNK)
+    parts, at = [], 0
+    while chunk := os.pread(fd, _CHUNK, at):
+        parts.append(chunk)
+        at += len(chunk)
+    return b"".join(parts)
+
+
+class HeldFile:
+    """A kernel file kept open between ticks. Absent files are looked for again, but not every tick."""
+
+    RETRY_SECONDS = 30.0
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._fd = -1
+        self._retry = 0.0
+
+    def read(self, now: float) -> bytes | None:
+        """The content, or None. `now` is monotonic time, for the retry only."""
+        if self._fd < 0 and not self._open(now):
+            return None
+        try:
+            return _read_all(self._fd)
+        except OSError:
+            self.close()
+            self._retry = now + self.RETRY_SECONDS
+            return None
+
+    def _open(self, now: float) -> bool:
+        if now < self._retry:
+            return False
+        try:
+            self._fd = os.open(self.path, os.O_RDONLY)
+        except OSError:
+            self._retry = now + self.RETRY_SECONDS
+            return False
+        return True
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+class Rates:
+    """Counters into rates. The first sight of a counter, and one that went back, give None."""
+
+    def __init__(self) -> None:
+        self._last: dict[Hashable, tuple[float, float]] = {}
+
+    def per_second(self, key: Hashable, value: float | None, now: float) -> float | None:
+        if value is None:
+            self._last.pop(key, None)
+            return None
+        before = self._last.get(key)
+        self._last[key] = (value, now)
+        if before is None or now <= before[1] or value < before[0]:
+            return None
+        return (value - before[0]) / (now - before[1])
+
+    def keep(self, keys: set[Hashable]) -> None:
+        """Forget counters whose subject has gone, so that its return counts as a first sight."""
+        for key in self._last.keys() - keys:
+            del self._last[key]
+
+
+class Every:
+    """True at most once per period: facts that change slowly are read slowly."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._due = float("-inf")
+
+    def due(self, now: float) -> bool:
+        if now < self._due:
+            return False
+        self._due = now + self.seconds
+        return True
+
+    def reset(self) -> None:
+        self._due = float("-inf")
