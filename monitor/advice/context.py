@@ -1,0 +1,304 @@
+"""What a rule sees: one run with its figures put into words a rule needs, or the whole machine.
+
+Nothing here guesses: what is not known is None, and a rule that needs it abstains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from os.path import basename
+from typing import Any
+
+from monitor.advice.policy import Policy
+from monitor.advice.whatif import StepModel
+from monitor.snapshot import Gpu, Phase, Process, Rank, Run, Snapshot, Stall
+
+WORK_PHASES = ("forward", "backward", "optimizer", "transfer")
+SIDE_PHASES = ("validate", "checkpoint", "log", "grad_norm", "sync")
+FIXED_PHASES = ("optimizer", "zero_grad", "grad_norm", "log", "sync")
+
+
+@dataclass(frozen=True, slots=True)
+class Hotspot:
+    """A line of the user's code and its share of a phase."""
+
+    phase: str
+    function: str
+    file: str
+    line: int
+    share: float
+    seconds: float | None
+    kind: str
+
+    @property
+    def place(self) -> str:
+        """ "dataset.py:41"."""
+        return f"{basename(self.file)}:{self.line}" if self.file else self.function
+
+    @property
+    def words(self) -> str:
+        """ "`transform` (dataset.py:41)"."""
+        return f"`{self.function}` ({self.place})" if self.function else self.place
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One tick of the past, kept by the engine for what only shows over time."""
+
+    time: float
+    steps: int
+    rss_bytes: int | None
+    device_bytes: int | None
+    step_p50: float | None
+    sm_clock: float | None
+    throttled: frozenset[str]
+    swap_bytes_per_second: float | None
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """One run, with its leading rank's figures under short names."""
+
+    snapshot: Snapshot
+    run: Run
+    policy: Policy
+    history: Sequence[Point] = field(default=())
+
+    @cached_property
+    def lead(self) -> Rank | None:
+        """The lowest rank: the one whose configuration `Run.config` describes."""
+        return min(self.run.ranks, key=lambda rank: rank.rank, default=None)
+
+    @property
+    def live(self) -> bool:
+        return self.run.state in ("running", "stalled")
+
+    def setting(self, *path: str) -> Any:
+        """A value of the configuration probe, None when it is not known."""
+        value: Any = self.run.config
+        for key in path:
+            if not isinstance(value, dict):
+                return None
+            value = value.get(key)
+        return value
+
+    def count(self, *path: str) -> int | None:
+        """A whole number of the probe; anything else is unknown."""
+        value = self.setting(*path)
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+    def scalar(self, name: str) -> float | None:
+        value = self.lead.scalars.get(name) if self.lead else None
+        return value if value is not None and value == value else None
+
+    @cached_property
+    def has_cuda(self) -> bool:
+        """The model is on a GPU (as far as known)."""
+        device = (self.lead.device if self.lead else None) or self.setting("device") or ""
+        return str(device).startswith(("cuda", "xpu")) or (device == "" and bool(self.gpus))
+
+    @cached_property
+    def gpus(self) -> tuple[Gpu, ...]:
+        wanted = set(self.run.gpu_uuids) | {rank.gpu_uuid for rank in self.run.ranks if rank.gpu_uuid}
+        return tuple(gpu for gpu in self.snapshot.gpus if gpu.uuid in wanted)
+
+    @cached_property
+    def processes(self) -> tuple[Process, ...]:
+        return tuple(process for process in self.snapshot.processes if process.run == self.run.id)
+
+    @cached_property
+    def batch_size(self) -> int | None:
+        known = self.run.batch_size or self.count("loader", "batch_size")
+        if known is None and self.lead and self.lead.steps and self.lead.samples:
+            known = round(self.lead.samples / self.lead.steps)
+        return known or None
+
+    @cached_property
+    def workers(self) -> int | None:
+        return self.count("loader", "num_workers")
+
+    @cached_property
+    def cores(self) -> float | None:
+        """Cores the run may use: affinity, machine, container quota, whichever is least."""
+        known = [self.count("cpu_affinity"), self.count("cpu_count")]
+        host = self.snapshot.host
+        known.append(host.cpu.cores if host.cpu else None)
+        quota = host.cgroup.cpu_quota_cores
+        limits = [float(value) for value in [*known, quota] if value]
+        return min(limits) if limits else None
+
+    @cached_property
+    def steps(self) -> int:
+        """Steady steps behind the figures."""
+        return max(self.lead.step.count, self.lead.whole.count) if self.lead else 0
+
+    @cached_property
+    def reliable(self) -> bool:
+        """Enough steady steps were read to speak about step time."""
+        if self.lead is None or self.period is None:
+            return False
+        total = self.lead.steps
+        lost = self.lead.lost / total if total else 0.0
+        enough = self.steps >= self.policy.min_steps and self.steps * self.period >= self.policy.min_seconds
+        return enough and lost <= self.policy.lost_share
+
+    @cached_property
+    def period(self) -> float | None:
+        """Seconds of a usual step, begin to begin, without what gpumon itself cost."""
+        if self.lead is None:
+            return None
+        for times in (self.lead.step, self.lead.whole):
+            if times.count and times.mean:
+                return times.mean * (1.0 - self._overhead)
+        return None
+
+    @cached_property
+    def _overhead(self) -> float:
+        return min(0.5, max(0.0, (self.lead.overhead_ratio or 0.0) if self.lead else 0.0))
+
+    @cached_property
+    def phases(self) -> dict[str, float]:
+        """Seconds a step per phase, begin to begin, own overhead taken out of what is left over."""
+        if self.lead is None or self.period is None:
+            return {}
+        seconds = {phase.name: max(0.0, phase.share) * self.period for phase in self.lead.phases}
+        return _without_overhead(seconds, self.period * self._overhead)
+
+    def seconds(self, phase: str) -> float:
+        return self.phases.get(phase, 0.0)
+
+    def share(self, phase: str) -> float:
+        total = sum(self.phases.values())
+        return self.seconds(phase) / total if total > 0 else 0.0
+
+    def phase(self, name: str) -> Phase | None:
+        return next((phase for phase in self.lead.phases if phase.name == name), None) if self.lead else None
+
+    def stall(self, *kinds: str) -> Stall | None:
+        """Stalls of these kinds, the largest."""
+        found = [stall for stall in self.run.stalls if stall.kind in kinds]
+        return max(found, key=lambda stall: stall.total_seconds, default=None)
+
+    def amortised(self, phase: str) -> float:
+        """Seconds a step of `phase` with its stalls spread over all steps."""
+        stall = self.stall(phase)
+        spread = stall.total_seconds / self.steps if stall and self.steps else 0.0
+        return self.seconds(phase) + spread
+
+    @cached_property
+    def stalled_seconds(self) -> dict[str, float]:
+        """Stall kind → seconds a step, spread over the steady steps."""
+        steps = self.steps
+        if not steps:
+            return {}
+        result: dict[str, float] = {}
+        for stall in self.run.stalls:
+            result[stall.kind] = result.get(stall.kind, 0.0) + stall.total_seconds / steps
+        return result
+
+    @cached_property
+    def hotspots(self) -> tuple[Hotspot, ...]:
+        raw = self.setting("hotspots")
+        found = [_hotspot(item) for item in raw] if isinstance(raw, list) else []
+        return tuple(sorted((spot for spot in found if spot), key=lambda spot: -spot.share))
+
+    def hot(self, *phases: str, kinds: Sequence[str] = ()) -> Hotspot | None:
+        """The heaviest user line of these phases, of these kinds when any are named."""
+        for spot in self.hotspots:
+            if spot.phase in phases and (not kinds or spot.kind in kinds):
+                return spot
+        return None
+
+    def hot_seconds(self, spot: Hotspot) -> float:
+        """Seconds a step this line takes."""
+        return spot.share * self.phases.get(spot.phase, 0.0)
+
+    @cached_property
+    def model(self) -> StepModel:
+        """The step for `whatif`: phases, stalls spread, loader, cores."""
+        parts = {name: seconds for name, seconds in self.phases.items() if name != "data"}
+        for kind, seconds in self.stalled_seconds.items():
+            if kind != "data":
+                parts[kind] = parts.get(kind, 0.0) + seconds
+        wait = self.seconds("data") + self.stalled_seconds.get("data", 0.0)
+        workers = self.workers or 0
+        fixed = {name: parts.get(name, 0.0) for name in FIXED_PHASES}
+        return StepModel(
+            parts=parts,
+            wait=wait,
+            work=self.load_work or wait,
+            work_cpu=self.load_cpu_share,
+            workers=workers,
+            cores=self.cores or 1.0,
+            threads=self.main_threads,
+            handover=self.policy.worker_transport_seconds,
+            fixed=fixed,
+        )
+
+    @cached_property
+    def load_work(self) -> float | None:
+        """Seconds one process needs to make a batch: fetch + collate (+ sampler), as measured inside
+        the loader; without workers the wait itself is that."""
+        loader = self.lead.loader if self.lead else None
+        if not self.workers:
+            return self.seconds("data") or None
+        if loader is None or loader.fetch_seconds is None:
+            return None
+        return loader.fetch_seconds + (loader.collate_seconds or 0.0)
+
+    @cached_property
+    def load_cpu_share(self) -> float:
+        """Share of the loader's work that needs a core rather than waits."""
+        cpu = self.scalar("loader.fetch_cpu_ratio")
+        if cpu is not None:
+            return min(1.0, max(0.02, cpu))
+        spot = self.hot("fetch", "data")
+        return 0.1 if spot is not None and spot.kind in ("sleep", "io") and spot.share > 0.5 else 1.0
+
+    @cached_property
+    def main_threads(self) -> float:
+        """Cores the main process keeps busy outside the wait for data."""
+        threads = self.count("threads", "torch") or 1
+        if self.has_cuda:
+            return 1.0
+        return float(max(1, min(threads, int(self.cores or threads))))
+
+
+@dataclass(frozen=True)
+class MachineContext:
+    """The whole picture, for rules about GPUs and the host rather than about one run."""
+
+    snapshot: Snapshot
+    policy: Policy
+    idle_since: dict[str, float] = field(default_factory=dict)
+    """GPU uuid → wall time since when it holds memory or a run and does nothing."""
+
+
+def _without_overhead(seconds: dict[str, float], overhead: float) -> dict[str, float]:
+    """Our own cost falls into what is left over: take it out there, as far as it goes."""
+    for name in ("other", "between", "forward"):
+        if name in seconds and overhead > 0:
+            taken = min(seconds[name], overhead)
+            seconds[name] -= taken
+            overhead -= taken
+    return seconds
+
+
+def _hotspot(item: Any) -> Hotspot | None:
+    """A hotspot of the probe, or None when it is not one (a ring is not to be trusted)."""
+    if not isinstance(item, dict):
+        return None
+    share, line, seconds = item.get("share"), item.get("line"), item.get("seconds")
+    if not isinstance(share, int | float) or not 0 < share <= 1.5:
+        return None
+    return Hotspot(
+        phase=str(item.get("phase", "")),
+        function=str(item.get("function", "")),
+        file=str(item.get("file", "")),
+        line=line if isinstance(line, int) else 0,
+        share=min(1.0, float(share)),
+        seconds=float(seconds) if isinstance(seconds, int | float) else None,
+        kind=str(item.get("kind") or ""),
+    )

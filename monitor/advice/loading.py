@@ -1,0 +1,99 @@
+"""Figures about the loader that several input rules share."""
+
+from __future__ import annotations
+
+import re
+
+from monitor.advice.context import Hotspot, RunContext
+from monitor.advice.finding import percent, seconds
+from monitor.advice.whatif import Change
+
+LOADER_PHASES = ("fetch", "data")
+WAITING_KINDS = ("sleep", "io_wait")
+
+
+def starved(run: RunContext) -> bool:
+    """Waiting for data takes more of the step than the policy allows."""
+    return data_share(run) >= run.policy.data_share
+
+
+def data_share(run: RunContext) -> float:
+    """Share of the wall time waiting for data, epoch starts included."""
+    model = run.model
+    return model.wait / model.period if model.period > 0 else 0.0
+
+
+def part_share(run: RunContext, part: str) -> float | None:
+    """Share of the loader's work in "sampler", "fetch" or "collate"; None when not measured."""
+    loader = run.lead.loader if run.lead else None
+    if loader is None or loader.fetch_seconds is None:
+        return None
+    parts = {
+        "sampler": loader.sampler_seconds or 0.0,
+        "fetch": loader.fetch_seconds,
+        "collate": loader.collate_seconds or 0.0,
+    }
+    total = sum(parts.values())
+    return parts[part] / total if total > 0 else None
+
+
+def getitem_seconds(run: RunContext) -> float | None:
+    """One `__getitem__` call."""
+    loader = run.lead.loader if run.lead else None
+    if loader is None:
+        return None
+    if loader.getitem_seconds:
+        return loader.getitem_seconds
+    batch = run.batch_size
+    return loader.fetch_seconds / batch if loader.fetch_seconds and batch else None
+
+
+def hot_fetch(run: RunContext) -> Hotspot | None:
+    """The heaviest user line inside the loader, when there is a clear one."""
+    return run.hot(*LOADER_PHASES)
+
+
+def sample_words(run: RunContext) -> str:
+    """ "`__getitem__` takes 3.1 ms a sample, 88 % of it in `transform` (dataset.py:41)"."""
+    cost, spot = getitem_seconds(run), hot_fetch(run)
+    name = run.setting("loader", "dataset")
+    owner = f"`{name}.__getitem__`" if name else "`__getitem__`"
+    words = f"{owner} takes {seconds(cost)} a sample" if cost else f"{owner} is slow"
+    return words + (f", {percent(spot.share)} of it in {spot.words}" if spot else "")
+
+
+def waits(run: RunContext) -> bool:
+    """Making a sample is mostly waiting (disk, network, sleep), not computing."""
+    return run.load_cpu_share < 0.5
+
+
+def random_samples(run: RunContext) -> bool | None:
+    """Samples are drawn with random augmentation, so they cannot simply be kept; None: unknown."""
+    value = run.setting("loader", "rng_used")
+    return bool(value) if isinstance(value, bool) else None
+
+
+def loader_line(run: RunContext, old: str, new: str) -> str:
+    """A diff of the DataLoader call with this run's values."""
+    batch = run.batch_size
+    size = f"batch_size={batch}, " if batch else ""
+    return f"- DataLoader(dataset, {size}{old})\n+ DataLoader(dataset, {size}{new})"
+
+
+def best_workers(run: RunContext) -> tuple[int, float]:
+    """The number of workers the model likes best, and the step period with it."""
+    cores = int(run.cores or 1)
+    most = max(cores, 2) * (4 if waits(run) else 1)
+    model = run.model
+    best, period = 0, model.apply(Change(workers=0)).period if not model.workers else model.period
+    for count in range(1, most + 1):
+        with_count = model.apply(Change(workers=count)).period
+        if with_count < period * 0.97:
+            best, period = count, with_count
+    return best, period
+
+
+def precomputable(spot: Hotspot | None) -> bool:
+    """The hot line looks like work whose result is the same every epoch."""
+    pattern = r"transform|scal|normal|parse|json|decode|load|read|open|token|resize|filter|fft|regex|split"
+    return bool(spot and re.search(pattern, spot.function, re.IGNORECASE))

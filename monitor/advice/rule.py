@@ -1,0 +1,113 @@
+"""What a rule is: a file with a docstring and one pure function, found by its being there.
+
+The docstring has a first sentence (what it finds) and the parts ``Looks at:``, ``Why:``,
+``Remedy:`` and ``Gain:``; docs/rules.md and the findings' own "why" are made from it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Literal
+
+from monitor.advice.context import MachineContext, RunContext
+from monitor.advice.whatif import Change
+from monitor.snapshot import Finding, Severity, Speedup
+
+Scope = Literal["run", "machine", "closing"]
+PARTS = ("Looks at", "Why", "Remedy", "Gain")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advice:
+    """What a rule answers when it fires; the engine makes a `Finding` of it."""
+
+    title: str
+    remedy: str
+    change: str = ""
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+    what: Change | None = None
+    """The remedy as the step model understands it; the engine predicts from it."""
+    low: Change | None = None
+    high: Change | None = None
+    because: str = ""
+    """Why the prediction is what it is, in a clause."""
+    speedup: Speedup | None = None
+    """A prediction made without the step model."""
+    severity: Severity | None = None
+    """Fixed severity; None: by predicted gain."""
+    rank: int | None = None
+    gpu: str | None = None
+    run: str | None = None
+
+
+RunCheck = Callable[[RunContext], "Advice | None"]
+MachineCheck = Callable[[MachineContext], "list[Advice]"]
+ClosingCheck = Callable[[RunContext, "list[Finding]"], "Advice | None"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A registered rule."""
+
+    id: str
+    scope: Scope
+    check: Any
+    doc: Mapping[str, str]
+    steps: bool
+    """Speaks about step time: silent until enough steady steps were read without loss."""
+    suppresses: tuple[str, ...]
+    """Ids (or areas, "input.*") this rule makes redundant when it fires."""
+    rank_bonus: float
+    """Added weight in the ranking for a cause that is more specific than its neighbours."""
+
+
+def rule(
+    id: str, *, steps: bool = True, suppresses: tuple[str, ...] = (), bonus: float = 0.0
+) -> Callable[[RunCheck], Rule]:
+    """Register a rule about one run."""
+    return lambda check: Rule(id, "run", check, _doc(check), steps, suppresses, bonus)
+
+
+def machine_rule(id: str, *, suppresses: tuple[str, ...] = ()) -> Callable[[MachineCheck], Rule]:
+    """Register a rule about the machine: GPUs, host, jobs."""
+    return lambda check: Rule(id, "machine", check, _doc(check), False, suppresses, 0.0)
+
+
+def closing_rule(id: str) -> Callable[[ClosingCheck], Rule]:
+    """Register a rule that speaks after the others, knowing what they found."""
+    return lambda check: Rule(id, "closing", check, _doc(check), True, (), 0.0)
+
+
+def _doc(check: Callable[..., Any]) -> dict[str, str]:
+    """Parts of the docstring of the file a rule is in."""
+    text = sys.modules[check.__module__].__doc__ or ""
+    return parse_doc(text)
+
+
+def parse_doc(text: str) -> dict[str, str]:
+    """``{"What": …, "Looks at": …, …}`` from a rule's docstring, each a single line of text."""
+    parts: dict[str, list[str]] = {"What": []}
+    current = "What"
+    for line in text.strip().splitlines():
+        head, colon, tail = line.partition(":")
+        if colon and head.strip() in PARTS:
+            current = head.strip()
+            line = tail
+        parts.setdefault(current, []).append(line.strip())
+    return {name: " ".join(" ".join(lines).split()) for name, lines in parts.items()}
+
+
+@cache
+def all_rules() -> tuple[Rule, ...]:
+    """Every rule under `monitor.advice.rules`, by id."""
+    package = importlib.import_module("monitor.advice.rules")
+    found = []
+    for module in pkgutil.iter_modules(package.__path__):
+        loaded = importlib.import_module(f"{package.__name__}.{module.name}")
+        found += [value for value in vars(loaded).values() if isinstance(value, Rule)]
+    return tuple(sorted(found, key=lambda one: one.id))

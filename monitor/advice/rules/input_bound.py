@@ -1,0 +1,37 @@
+"""The step waits for data, and nothing finer is known about why.
+
+Looks at: the share of the step waiting for the loader.
+Why: While the loop waits for data the model computes nothing.
+Remedy: time the loader alone, then give it workers or lighter samples.
+Gain: at most the whole wait (Amdahl).
+"""
+
+from __future__ import annotations
+
+from monitor.advice import loading
+from monitor.advice.context import RunContext
+from monitor.advice.finding import percent, seconds
+from monitor.advice.rule import Advice, rule
+from monitor.advice.whatif import Change, Saving
+
+
+@rule("input.bound")
+def check(run: RunContext) -> Advice | None:
+    if not loading.starved(run):
+        return None
+    wait = run.model.wait
+    spot = loading.hot_fetch(run)
+    where = f"; most of it in {spot.words}" if spot else ""
+    return Advice(
+        title=f"Input-bound: {percent(loading.data_share(run))} of the step waits for data{where}",
+        remedy="Make samples cheaper (prepare them once), or load them beside the model with workers.",
+        evidence={
+            "data_share": loading.data_share(run),
+            "data_seconds_per_step": wait,
+            "num_workers": run.workers,
+        },
+        what=Change(savings=(Saving("data", 0.7 * wait, "data"),)),
+        low=Change(savings=(Saving("data", 0.3 * wait, "data"),)),
+        high=Change(savings=(Saving("data", wait, "data"),)),
+        because=f"at most the whole wait of {seconds(wait)} a step",
+    )

@@ -1,0 +1,74 @@
+"""Work done again for every sample dominates the loader: precompute or cache it.
+
+Looks at: time inside `__getitem__` and the user line it goes to, the share of the step waiting for data.
+Why: What `__getitem__` computes is computed again every epoch; done once when the data set is built it costs nothing per step, and no number of workers can match that.
+Remedy: move the hot line (a scaler, a parser, a decoder) out of `__getitem__` into `__init__`, or keep its result.
+Gain: the loader's work without the hot line, overlap with compute taken into account.
+"""
+
+from __future__ import annotations
+
+from monitor.advice import loading
+from monitor.advice.context import Hotspot, RunContext
+from monitor.advice.finding import percent, seconds
+from monitor.advice.rule import Advice, rule
+from monitor.advice.whatif import Change
+
+
+@rule(
+    "input.slow_getitem", suppresses=("input.bound", "input.cpu_saturated", "compute.small_batch"), bonus=0.2
+)
+def check(run: RunContext) -> Advice | None:
+    if not loading.starved(run) or loading.waits(run) or loading.random_samples(run) is True:
+        return None
+    fetch = loading.part_share(run, "fetch")
+    spot = loading.hot_fetch(run)
+    if fetch is None and spot is None or fetch is not None and fetch < run.policy.dominant_share:
+        return None
+    left = _left(fetch if fetch is not None else 1.0, spot)
+    cost, workers = loading.getitem_seconds(run), run.workers
+    with_workers = f" with {workers} workers" if workers else ""
+    return Advice(
+        title=f"Per-sample work: {loading.sample_words(run)}; "
+        f"{percent(loading.data_share(run))} of the step waits for it{with_workers}",
+        remedy=_remedy(run, spot),
+        change=_diff(spot),
+        evidence={
+            "getitem_seconds": cost,
+            "fetch_share_of_loader": fetch,
+            "data_share": loading.data_share(run),
+            "num_workers": workers,
+            "hot_line": spot.place if spot else None,
+            "hot_function": spot.function if spot else None,
+            "hot_share": spot.share if spot else None,
+        },
+        what=Change(work_left=left),
+        low=Change(work_left=min(1.0, left + 0.2)),
+        high=Change(work_left=max(0.02, left * 0.5)),
+        because=f"loader work falls from {seconds(run.model.work)} to about {seconds(run.model.work * left)} a batch",
+    )
+
+
+def _left(fetch: float, spot: Hotspot | None) -> float:
+    """Share of the loader's work left when the hot line's result is kept."""
+    removable = 0.95 * spot.share if spot and spot.share >= 0.3 else 0.8
+    return max(0.03, 1.0 - fetch * removable)
+
+
+def _remedy(run: RunContext, spot: Hotspot | None) -> str:
+    what = spot.words if spot else "the work in `__getitem__`"
+    count = run.count("loader", "dataset_len")
+    once = f"once for all {count:,} samples" if count else "once for all samples"
+    return (
+        f"Do {what} {once} when the data set is built (or cache its result, in memory or on disk), so that "
+        "`__getitem__` only indexes; `__getitems__` can then fetch a whole batch in one go."
+    )
+
+
+def _diff(spot: Hotspot | None) -> str:
+    call = spot.function if spot and spot.function else "prepare"
+    place = f"  # {spot.place}" if spot else ""
+    return (
+        f"  def __init__(self, …):\n+     self.ready = [{call}(x) for x in self.samples]   # once\n"
+        f"  def __getitem__(self, i):\n-     x = {call}(self.samples[i]){place}\n+     x = self.ready[i]"
+    )
