@@ -12,7 +12,7 @@ import time
 from array import array
 from typing import Any
 
-from sdk import ring
+from . import ring
 
 try:
     import fcntl
@@ -21,6 +21,9 @@ except ImportError:  # Windows: pid and creation time stand in for the lock
 
 # x86 keeps stores in order; elsewhere a released and re-acquired lock is the barrier.
 _WEAK_ORDER = platform.machine().lower() not in ("x86_64", "amd64", "i386", "i686")
+
+_own: set[str] = set()
+"""Rings this process writes now."""
 
 
 class RingWriter:
@@ -40,6 +43,7 @@ class RingWriter:
             self.write_meta(meta)
             _lock(self._fd)
             os.rename(f"{path}.tmp", path)
+            _own.add(path)
         except BaseException:
             with contextlib.suppress(OSError):
                 os.unlink(f"{path}.tmp")
@@ -64,10 +68,10 @@ class RingWriter:
             self.scalars[index] = float("nan")
         words[ring.H_MAGIC] = ring.MAGIC
 
-    def commit(self, record: array[int]) -> None:
+    def commit(self, record: memoryview | array[int]) -> None:
         """Append one record (`SLOT_WORDS` words; the two sequence words are set here)."""
         number = self.head + 1
-        if number > self._slots and self.head == self._slots:
+        if self.head == self._slots:
             self._grow()
         words = self.words
         at = ring.DATA_AT // 8 + (number - 1) % self._slots * ring.SLOT_WORDS
@@ -76,7 +80,7 @@ class RingWriter:
         record[ring.W_COMMIT] = 0
         if _WEAK_ORDER:
             self._fence()
-        words[at : at + ring.SLOT_WORDS] = memoryview(record)
+        words[at : at + ring.SLOT_WORDS] = record if isinstance(record, memoryview) else memoryview(record)
         words[at + ring.W_COMMIT] = number
         if _WEAK_ORDER:
             self._fence()
@@ -124,6 +128,7 @@ class RingWriter:
         self._unmap()
         os.close(self._fd)
         self._fd = -1
+        _own.discard(self.path)
 
     def _unmap(self) -> None:
         self.scalars.release()
@@ -149,6 +154,21 @@ def _allocate(fd: int, size: int) -> None:
         os.posix_fallocate(fd, 0, size)
     else:
         os.ftruncate(fd, size)
+
+
+def is_locked(path: str) -> bool:
+    """Whether somebody writes this ring. A ring of our own is never opened a second time: closing any
+    descriptor of a file gives up this process's lock on it."""
+    if fcntl is None or path in _own:
+        return True
+    fd = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+    try:
+        fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(fd)
+    return False
 
 
 def _lock(fd: int) -> None:

@@ -1,0 +1,259 @@
+"""`TrainingMonitor`: the public face. It names things and guards the loop; `Recorder` does the work."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import time
+from collections.abc import Callable, Iterable, Iterator
+from types import TracebackType
+from typing import Any, TypeVar
+
+from . import __version__, identity, ring
+from .guard import Compiling, look_for_torch, say_once
+from .phases import BETWEEN, DATA, OTHER
+from .recorder import Recorder, watch_gc
+from .rings import NoRing, open_ring
+from .scalars import ScalarTable
+from .summary import Summary, summarize
+
+T = TypeVar("T")
+
+
+class Phase:
+    """A named phase as a context manager. One object per name, entered as often as wanted."""
+
+    __slots__ = ("_id", "_recorder")
+
+    def __init__(self, recorder: Recorder, phase: int) -> None:
+        self._recorder = recorder
+        self._id = phase
+
+    def __enter__(self) -> None:
+        if not Compiling.check():
+            self._recorder.push(self._id)
+
+    def __exit__(self, *failure: object) -> None:
+        if not Compiling.check():
+            self._recorder.pop()
+
+
+class TrainingMonitor:
+    """Records a training loop into its ring and knows its figures.
+
+    ``with TrainingMonitor("resnet", batch_size=64) as m: for batch in m.loader(loader): …; m.step()``
+
+    Also the classic four calls: `start_monitoring`, `log_iteration`, `stop_monitoring`,
+    `get_summary`. It never raises into the loop; without a usable directory it only keeps figures.
+    """
+
+    def __init__(
+        self,
+        name: str | None = None,
+        *,
+        batch_size: int | None = None,
+        tokens_per_step: int | None = None,
+        directory: str | None = None,
+        way: str = "api",
+    ) -> None:
+        self.name = name or identity.default_name()
+        self.batch_size = batch_size
+        self.tokens_per_step = tokens_per_step
+        self.way = way
+        self.inactive: str | None = None
+        self._directory = directory
+        self._recorder = Recorder(None)
+        self._recorder.on = False
+        self._phases: dict[str, Phase] = {}
+        self._scalars = ScalarTable(None)
+        self._meta: dict[str, Any] = {}
+        self._started = self._seconds = 0.0
+        self._undo: list[Callable[[], object]] = []
+
+    # ── life ─────────────────────────────────────────────────────────────────────────────────────
+
+    def start_monitoring(self) -> None:
+        """Begin a run. Called again while it runs, it does nothing; after a stop, a new run begins."""
+        if self._recorder.on:
+            return
+        try:
+            self._start()
+        except Exception as error:  # noqa: BLE001 — whatever fails here must not stop a training
+            self._failed(error)
+
+    def _start(self) -> None:
+        look_for_torch()
+        self._recorder = Recorder(self._open())
+        self._scalars = ScalarTable(self._recorder.writer)
+        self._phases.clear()
+        for phase in (DATA, BETWEEN):
+            self._recorder.totals.use(phase)
+        self._recorder.on_slow = self._housekeeping
+        self._started = time.monotonic()
+        self._undo = [watch_gc(self._recorder)]
+        atexit.register(self.stop_monitoring)
+
+    def _open(self) -> Any:
+        self._meta = identity.describe(self.name, self.way, __version__)
+        self._meta["batch_size"] = self.batch_size
+        try:
+            return open_ring(self._meta, self._directory)
+        except NoRing as reason:
+            self.inactive = str(reason)
+            if "GPUMON_DISABLE" not in self.inactive:
+                say_once(f"this run is not recorded ({reason}); get_summary() still works")
+            return None
+
+    def stop_monitoring(self, *, failed: bool = False) -> None:
+        """End the run: commit the last step, mark the ring as ended."""
+        recorder = self._recorder
+        if not recorder.on:
+            return
+        self._seconds = time.monotonic() - self._started
+        try:
+            self._housekeeping(time.monotonic_ns())
+            recorder.finish(ring.S_FAILED if failed else ring.S_ENDED)
+        except Exception as error:  # noqa: BLE001 — the same: never into the training
+            self._failed(error)
+        for undo in self._undo:
+            undo()
+        atexit.unregister(self.stop_monitoring)
+
+    def __enter__(self) -> TrainingMonitor:
+        self.start_monitoring()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop_monitoring(failed=kind is not None and kind is not GeneratorExit)
+
+    # ── the loop ─────────────────────────────────────────────────────────────────────────────────
+
+    def loader(self, batches: Iterable[T]) -> Iterable[T]:
+        """Iterate `batches`; waiting for each is the phase `data` and begins a step."""
+        return MonitoredLoader(self, batches)
+
+    def phase(self, name: str) -> contextlib.AbstractContextManager[None]:
+        """``with m.phase("forward"):``. Nested phases are exclusive: the outer one stands still."""
+        if Compiling.check():
+            return contextlib.nullcontext()
+        return self._phases.get(name) or self._new_phase(name)
+
+    def _new_phase(self, name: str) -> Phase:
+        ids = self._recorder.names.ids
+        known = self._recorder.register(name) if name not in ids else ids[name]
+        phase = self._phases[name] = Phase(self._recorder, known)
+        self._meta_changed()
+        return phase
+
+    def lap(self, name: str) -> None:
+        """From here on it is `name`, until the next lap or `step()`: the cheapest mark."""
+        if Compiling.check():
+            return
+        recorder = self._recorder
+        phase = recorder.names.ids.get(name)
+        if phase is None:
+            self._new_phase(name)
+            phase = recorder.names.ids[name]
+        recorder.mark(phase)
+
+    def step(
+        self, loss: Any = None, *, samples: int | None = None, tokens: int | None = None, **scalars: Any
+    ) -> None:
+        """One optimizer step is done. `loss` and other numbers are read without a device sync."""
+        if Compiling.check():
+            return
+        try:
+            self._recorder.step(
+                samples if samples is not None else self.batch_size or 0,
+                tokens if tokens is not None else self.tokens_per_step or 0,
+                None if loss is None else self._scalars.number(loss),
+            )
+            if scalars:
+                self.scalars(scalars)
+        except Exception as error:  # noqa: BLE001 — the one guard of the loop; counted and shown
+            self._failed(error)
+
+    def log_iteration(self, seconds: float, samples: int | None = None) -> None:
+        """The classic call: an iteration that took `seconds` has just ended."""
+        try:
+            if self._recorder.totals.steps == 0:
+                self._meta["way"] = self.way = "seed" if self.way == "api" else self.way
+                self._meta_changed()
+            self._recorder.log(float(seconds), samples if samples is not None else self.batch_size or 0)
+        except Exception as error:  # noqa: BLE001 — as in step()
+            self._failed(error)
+
+    def epoch(self, number: int | None = None) -> None:
+        """A new epoch begins; `loader()` says this by itself."""
+        self._recorder.epoch(number)
+
+    def scalars(self, values: dict[str, Any]) -> None:
+        """The user's own numbers, the newest of each."""
+        if self._scalars.update(values):
+            self._meta_changed()
+
+    # ── figures ──────────────────────────────────────────────────────────────────────────────────
+
+    def get_summary(self) -> Summary:
+        """Figures of the run so far: a mapping, and a report when printed."""
+        seconds = time.monotonic() - self._started if self._recorder.on else self._seconds
+        extra: dict[str, Any] = {"run": self._meta.get("run"), "device": self._meta.get("device")}
+        if self.inactive:
+            extra["inactive"] = self.inactive
+        return summarize(self._recorder, self.name, seconds, extra)
+
+    @property
+    def run_id(self) -> str | None:
+        return self._meta.get("run")
+
+    @property
+    def path(self) -> str | None:
+        """The ring file, if there is one."""
+        return self._recorder.writer.path if self._recorder.writer else None
+
+    def _housekeeping(self, now: int) -> None:
+        """At most once a second: what is too slow for every step."""
+
+    def _meta_changed(self) -> None:
+        self._meta["phases"] = list(self._recorder.names.own)
+        self._meta["scalars"] = self._scalars.names
+        if self._recorder.writer is not None and self._recorder.on:
+            self._recorder.writer.write_meta(self._meta)
+
+    def _failed(self, error: Exception) -> None:
+        self._recorder.errors += 1
+        say_once(f"{type(error).__name__} inside gpumon, training goes on: {error}")
+
+
+class MonitoredLoader:
+    """An iterable around the user's loader that keeps its length and attributes."""
+
+    def __init__(self, monitor: TrainingMonitor, batches: Iterable[Any]) -> None:
+        self._monitor = monitor
+        self._batches = batches
+
+    def __iter__(self) -> Iterator[Any]:
+        recorder = self._monitor._recorder
+        if not recorder.stack:
+            recorder.epoch()
+        asked = recorder.waiting()
+        source = iter(self._batches)
+        while True:
+            try:
+                batch = next(source)
+            except BaseException as end:
+                recorder.exhausted(asked)
+                if isinstance(end, StopIteration):
+                    return
+                raise
+            recorder.arrived(asked, OTHER)
+            yield batch
+            asked = recorder.waiting()
+
+    def __len__(self) -> int:
+        return len(self._batches)  # type: ignore[arg-type]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._batches, name)

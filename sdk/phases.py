@@ -1,0 +1,63 @@
+"""Phase ids, and what the recorder needs to know about each of them."""
+
+from __future__ import annotations
+
+from . import ring
+
+(
+    DATA,
+    TRANSFER,
+    FORWARD,
+    BACKWARD,
+    OPTIMIZER,
+    BETWEEN,
+    VALIDATE,
+    CHECKPOINT,
+    LOG,
+    GRAD_NORM,
+    ZERO_GRAD,
+    SYNC,
+) = range(len(ring.PHASES))
+OTHER = ring.PHASE_SLOTS + 8
+"""No named phase. Its time lands in the one word behind the record, which is never written out."""
+SCRATCH_WORDS = ring.SLOT_WORDS + 1
+
+STARTS = tuple(
+    phase in (DATA, TRANSFER, FORWARD, BACKWARD, OPTIMIZER, ZERO_GRAD) for phase in range(OTHER + 1)
+)
+"""Whether this phase, seen after `step()`, is the begin of the next step. The others (validation, a
+checkpoint, logging, a user's own) belong to the step they follow."""
+
+LIVE = tuple((ring.LIVE_NONE if phase == OTHER else phase) << 56 for phase in range(OTHER + 1))
+LIVE_MASK = (1 << 56) - 1
+
+
+class PhaseNames:
+    """Name → id. The fixed names are known; four more are the user's; the rest fold into `OTHER`."""
+
+    def __init__(self) -> None:
+        self.ids: dict[str, int] = {"other": OTHER}
+        self.own: list[str] = []
+        self.folded: dict[str, int] = {}
+        """Names there was no id for → how often they were looked up the slow way (once per name)."""
+
+    def register(self, name: str) -> int:
+        """Id for a name not in `ids` yet."""
+        phase = self._new_id(name)
+        self.ids[name] = phase
+        return phase
+
+    def _new_id(self, name: str) -> int:
+        if name in ring.PHASES:
+            return ring.PHASES.index(name)
+        if len(ring.PHASES) + len(self.own) < ring.PHASE_SLOTS:
+            self.own.append(name)
+            return len(ring.PHASES) + len(self.own) - 1
+        self.folded[name] = self.folded.get(name, 0) + 1
+        return OTHER
+
+    def name(self, phase: int) -> str:
+        if phase < len(ring.PHASES):
+            return ring.PHASES[phase]
+        at = phase - len(ring.PHASES)
+        return self.own[at] if at < len(self.own) else "other"

@@ -1,0 +1,343 @@
+"""The hot path: stamps phase boundaries into a private record and commits it at the step's end.
+
+Begin to begin: a record ends where the next one begins, so what happens between two steps is in it
+too. `step()` only closes the work; the record stays open for `between` (or a named phase) until the
+next step begins, and is committed then.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import time
+import weakref
+from array import array
+from collections.abc import Callable
+from threading import get_ident
+from typing import Any
+
+from . import ring
+from .phases import BETWEEN, DATA, LIVE, LIVE_MASK, OTHER, SCRATCH_WORDS, STARTS, PhaseNames
+from .statistics import Totals
+from .writer import RingWriter
+
+clock = time.monotonic_ns
+_EMPTY = memoryview(array("Q", ring.EMPTY_RECORD))
+_HOUSEKEEPING_NS = 1_000_000_000
+WARMUP_STEPS = 2
+WARMUP_LIMIT = 10
+_CALIBRATE_EVERY = 32
+_CALL_NS = 120
+"""Entering and leaving one of our functions: not visible from inside it."""
+
+_alive: weakref.WeakSet[Recorder] = weakref.WeakSet()
+
+
+class Recorder:
+    """One loop, one thread, one ring. Every method is harmless when the recorder is off."""
+
+    __slots__ = (
+        "__weakref__",
+        "_epoch",
+        "_last",
+        "_mark_ns",
+        "_marks",
+        "_measure",
+        "_next_flags",
+        "_next_slow",
+        "_scratch",
+        "_since",
+        "_started",
+        "_view",
+        "_warm",
+        "_words",
+        "begun",
+        "closed",
+        "cur",
+        "errors",
+        "gc_collections",
+        "gc_ns",
+        "names",
+        "on",
+        "on_commit",
+        "on_slow",
+        "overhead_ns",
+        "stack",
+        "step_mode",
+        "thread",
+        "totals",
+        "writer",
+    )
+
+    def __init__(self, writer: RingWriter | None) -> None:
+        self.writer = writer
+        self.names = PhaseNames()
+        self.totals = Totals()
+        self._scratch = array("Q", [0] * SCRATCH_WORDS)
+        self._view = memoryview(self._scratch)[: ring.SLOT_WORDS]
+        self._words: Any = writer.words if writer else array("Q", [0] * ring.HEADER_WORDS)
+        self._started = self._since = clock()
+        self.stack: list[int] = []
+        self.cur = OTHER
+        self.on = True
+        self.begun = self.step_mode = False
+        self.closed = self._started
+        self._next_flags = self._epoch = self.errors = 0
+        self.thread = get_ident()
+        self.on_commit: Callable[[array[int]], None] | None = None
+        self.on_slow: Callable[[int], None] | None = None
+        self._last = 0
+        self._warm = False
+        self._next_slow = 0
+        self._marks = self._mark_ns = self.overhead_ns = 0
+        self._measure = True
+        self.gc_ns = self.gc_collections = 0
+        self._view[:] = _EMPTY
+        _alive.add(self)
+
+    # ── marks ────────────────────────────────────────────────────────────────────────────────────
+
+    def mark(self, phase: int) -> None:
+        """From here on it is `phase`. The one call behind laps, phases and hooks."""
+        if not self.on or get_ident() != self.thread:
+            return
+        now = clock()
+        if self.closed and STARTS[phase]:
+            self.roll(now)
+        self._scratch[ring.W_PHASES + self.cur] += now - self._since
+        self.cur = phase
+        self._since = now
+        self._words[ring.H_LIVE] = LIVE[phase] | (now & LIVE_MASK)
+        self._marks += 1
+        if self._measure:
+            self._mark_ns += (clock() - now + _CALL_NS - self._mark_ns) >> 2
+
+    def lap(self, name: str) -> None:
+        phase = self.names.ids.get(name)
+        self.mark(self.register(name) if phase is None else phase)
+
+    def push(self, phase: int) -> None:
+        """Open a nested phase: the outer one stands still meanwhile."""
+        if get_ident() == self.thread:
+            self.stack.append(self.cur)
+            self.mark(phase)
+
+    def pop(self) -> None:
+        if self.stack and get_ident() == self.thread:
+            self.mark(self.stack.pop())
+
+    def register(self, name: str) -> int:
+        phase = self.names.register(name)
+        self.totals.use(phase)
+        return phase
+
+    # ── the loader ───────────────────────────────────────────────────────────────────────────────
+
+    def waiting(self) -> int:
+        """A batch is asked for: live phase `data`. The step it begins is rolled when it has come,
+        because the loader may be at its end. Gives the begin, 0 when this wait is not ours."""
+        if not self.on or self.stack or get_ident() != self.thread:
+            return 0
+        now = clock()
+        self._scratch[ring.W_PHASES + self.cur] += now - self._since
+        self.cur = DATA
+        self._since = now
+        self._words[ring.H_LIVE] = LIVE[DATA] | (now & LIVE_MASK)
+        return now
+
+    def arrived(self, asked: int, then: int) -> None:
+        """The batch asked for at `asked` is here; `then` is the phase that follows."""
+        if not asked or not self.on:
+            return
+        now = clock()
+        if self.closed:
+            since = self._since
+            self.roll(asked)
+            self._since = since
+        self._scratch[ring.W_PHASES + DATA] += now - self._since
+        self.cur = then
+        self._since = now
+        self._words[ring.H_LIVE] = LIVE[then] | (now & LIVE_MASK)
+        self._marks += 2
+
+    def exhausted(self, asked: int) -> None:
+        """No batch came: that wait belongs to the step before, and so does what follows it."""
+        if not asked or not self.on:
+            return
+        now = clock()
+        self._scratch[ring.W_PHASES + DATA] += now - self._since
+        self.cur = BETWEEN
+        self._since = now
+        self._words[ring.H_LIVE] = LIVE[BETWEEN] | (now & LIVE_MASK)
+
+    # ── steps ────────────────────────────────────────────────────────────────────────────────────
+
+    def step(self, samples: int, tokens: int, loss: float | None) -> None:
+        """The work of this step is done. What follows is `between`, until the next one begins."""
+        if not self.on or get_ident() != self.thread:
+            return
+        now = clock()
+        if self.closed:
+            self._step_without_begin(now)
+        scratch = self._scratch
+        scratch[ring.W_PHASES + self.cur] += now - self._since
+        self._since = now
+        scratch[ring.W_SAMPLES] += samples
+        scratch[ring.W_TOKENS] += tokens
+        if loss is not None:
+            scratch[ring.W_LOSS] = ring.float_bits(loss)
+        self.closed = now
+        if self.step_mode:
+            self.cur = OTHER
+            self.roll(now)
+        else:
+            self.cur = BETWEEN
+            self._words[ring.H_LIVE] = LIVE[BETWEEN] | (now & LIVE_MASK)
+        self.overhead_ns += clock() - now + _CALL_NS
+
+    def _step_without_begin(self, now: int) -> None:
+        """Two `step()` and no mark between: this loop has no begin of its own, so a step ends where
+        the last one ended. What was counted as `between` was the step itself."""
+        closed = self.closed
+        if self.begun:
+            between = self._scratch[ring.W_PHASES + BETWEEN]
+            since = max(self._since, closed)
+            self._scratch[ring.W_PHASES + BETWEEN] = max(0, between - (since - closed))
+            self.step_mode = True
+        self._since = closed
+        self.cur = OTHER
+        self.roll(closed)
+        self._since = closed
+
+    def log(self, seconds: float, samples: int) -> None:
+        """A step somebody else has timed, which ends now (the seed's `log_iteration`)."""
+        if not self.on or get_ident() != self.thread:
+            return
+        now = clock()
+        begin = max(now - max(0, int(seconds * 1e9)), self.closed)
+        self._scratch[ring.W_PHASES + BETWEEN] += max(0, begin - self._since) if self.begun else 0
+        self._since = begin
+        self.cur = OTHER
+        self.roll(begin)
+        self._scratch[ring.W_SAMPLES] += samples
+        self.closed = self._since = now
+        self.cur = BETWEEN
+        self._words[ring.H_LIVE] = LIVE[BETWEEN] | (now & LIVE_MASK)
+        self.overhead_ns += clock() - now + _CALL_NS
+
+    def roll(self, now: int) -> None:
+        """Commit the open record with its end at `now`, and begin the next one there."""
+        entered = clock()
+        scratch = self._scratch
+        if self.begun:
+            if now > self._since:
+                scratch[ring.W_PHASES + self.cur] += now - self._since
+            scratch[ring.W_END] = now
+            self._commit(scratch)
+        self._view[:] = _EMPTY
+        scratch[ring.W_BEGIN] = now
+        scratch[ring.W_FLAGS] = self._next_flags
+        scratch[ring.W_EPOCH] = self._epoch
+        self._next_flags = self.closed = 0
+        self.begun = True
+        self.cur = OTHER
+        self._since = now
+        self.overhead_ns += clock() - entered
+
+    def close(self) -> None:
+        """The open record has all its work (a hook's way to say `step()`)."""
+        if self.begun and not self.closed:
+            self.closed = clock()
+
+    def flag(self, flags: int) -> None:
+        """Set flags on the open record."""
+        self._scratch[ring.W_FLAGS] |= flags
+
+    def _commit(self, scratch: array[int]) -> None:
+        steps = self.totals.steps
+        if not self._warm and steps < WARMUP_LIMIT:
+            self._warm_up(steps, scratch[ring.W_END] - scratch[ring.W_BEGIN])
+        if self.on_commit is not None:
+            self.on_commit(scratch)
+        scratch[ring.W_GC] = self.gc_ns
+        self.gc_ns = 0
+        self.overhead_ns += self._marks * self._mark_ns
+        self._marks = 0
+        scratch[ring.W_OVERHEAD] = self.overhead_ns
+        self._words[ring.H_OVERHEAD] += self.overhead_ns
+        self.overhead_ns = 0
+        self.totals.add(scratch)
+        if self.writer is not None:
+            self.writer.commit(self._view)
+            self._words = self.writer.words
+        self._measure = steps % _CALIBRATE_EVERY == 0
+        end = scratch[ring.W_END]
+        if end > self._next_slow:
+            self._next_slow = end + _HOUSEKEEPING_NS
+            if self.on_slow is not None:
+                self.on_slow(end)
+
+    def _warm_up(self, steps: int, duration: int) -> None:
+        """Flag the first steps, and go on until one is about as long as the one before it."""
+        if steps >= WARMUP_STEPS and 0.67 * self._last < duration < 1.5 * self._last:
+            self._warm = True
+        if not self._warm:
+            self.flag(ring.F_WARMUP)
+            self._last = duration
+
+    def epoch(self, number: int | None = None) -> None:
+        """A new epoch begins with the next step; without a number they are counted."""
+        self._epoch = self._epoch + 1 if number is None else number
+        if self.closed:
+            self._next_flags |= ring.F_EPOCH_START
+        else:
+            self.flag(ring.F_EPOCH_START)
+            self._scratch[ring.W_EPOCH] = self._epoch
+
+    # ── ends ─────────────────────────────────────────────────────────────────────────────────────
+
+    def finish(self, state: int) -> None:
+        """Commit what `step()` has closed; work that was never closed by it is not a step."""
+        if not self.on:
+            return
+        if self.begun and self.closed:
+            self.roll(clock() if not self.step_mode else self.closed)
+        self._words[ring.H_LIVE] = LIVE[OTHER] | (clock() & LIVE_MASK)
+        self.on = False
+        if self.writer is not None:
+            self._words = array("Q", self._words[: ring.HEADER_WORDS])
+            self.writer.close(state)
+
+    def spent_ns(self) -> int:
+        """What the monitor itself has cost so far."""
+        return int(self._words[ring.H_OVERHEAD])
+
+    def collected(self, phase: str, info: dict[str, int], started: list[int]) -> None:
+        """`gc.callbacks` entry: Python's own pauses inside the step."""
+        if phase == "start":
+            started[0] = clock()
+        elif started[0]:
+            self.gc_ns += clock() - started[0]
+            self.gc_collections += 1
+            started[0] = 0
+
+
+def watch_gc(recorder: Recorder) -> Callable[[], None]:
+    """Count garbage collections into the recorder; gives the function that stops it."""
+    started = [0]
+
+    def callback(phase: str, info: dict[str, int]) -> None:
+        recorder.collected(phase, info, started)
+
+    gc.callbacks.append(callback)
+    return lambda: gc.callbacks.remove(callback) if callback in gc.callbacks else None
+
+
+def _silence_after_fork() -> None:
+    """A forked child shares the mapping: it must never write there."""
+    for recorder in list(_alive):
+        recorder.on = False
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_silence_after_fork)

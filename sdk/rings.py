@@ -1,0 +1,60 @@
+"""Opening a ring: directory, file name, and the reason when there can be none."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import Any
+
+from . import ring
+from .writer import RingWriter, is_locked
+
+KEEP = 64
+"""Ended rings of one user that stay when no daemon takes them away."""
+
+
+class NoRing(Exception):
+    """There can be no ring; the text says why. The monitor goes on without."""
+
+
+def open_ring(meta: dict[str, Any], directory: str | None = None) -> RingWriter:
+    """Create the ring for `meta["run"]`; a name already taken gets a number behind it."""
+    if os.environ.get("GPUMON_DISABLE", "") not in ("", "0"):
+        raise NoRing("switched off by GPUMON_DISABLE")
+    folder = directory or ring.default_directory()
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        _tidy(folder)
+        return _create(folder, meta)
+    except (OSError, ValueError) as error:
+        raise NoRing(f"no ring in {folder}: {error}") from error
+
+
+def _create(folder: str, meta: dict[str, Any]) -> RingWriter:
+    base = meta["run"]
+    for attempt in range(1, 1000):
+        meta["run"] = base if attempt == 1 else f"{base}-{attempt}"
+        path = os.path.join(folder, f"{meta['run']}.{meta['rank']}{ring.SUFFIX}")
+        if os.path.exists(path):
+            continue
+        try:
+            return RingWriter(path, meta)
+        except FileExistsError:
+            continue
+    raise OSError(f"a thousand rings named {base}")
+
+
+def _tidy(folder: str) -> None:
+    """Remove our oldest rings that nobody writes any more, beyond the newest `KEEP`."""
+    with os.scandir(folder) as entries:
+        found = [entry for entry in entries if entry.name.endswith(ring.SUFFIX)]
+    if len(found) <= KEEP:
+        return
+    dated = []
+    for entry in found:
+        with contextlib.suppress(OSError):
+            dated.append((entry.stat(follow_symlinks=False).st_ctime, entry.path))
+    for _, path in sorted(dated)[:-KEEP]:
+        with contextlib.suppress(OSError):
+            if not is_locked(path):
+                os.unlink(path)
