@@ -1,0 +1,79 @@
+/* Types of the stand-in: its control file (ours) and the NVML structures it fills (NVIDIA's public ABI).
+ *
+ * PROPERTIES is the list of steerable readings. tests/nvml/standin.py parses it from here, and mirrors
+ * the control structures; gpumon_control_size() lets it check that both agree.
+ */
+#include <stdint.h>
+
+enum { OK = 0, UNINITIALIZED = 1, INVALID = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, TOO_SMALL = 7,
+       NOT_LOADED = 9, TIMEOUT = 10, LOST = 15 };
+
+/* name, default value in NVML's own unit, default status (0: answers, else the error code) */
+#define PROPERTIES(P) \
+  P(utilization, 42, 0) P(memory_utilization, 17, 0) P(encoder, 3, 0) P(decoder, 5, 0) \
+  P(memory_total, 85899345920, 0) P(memory_used, 21474836480, 0) P(memory_reserved, 629145600, 0) \
+  P(bar1_total, 137438953472, 0) P(bar1_used, 1048576, 0) \
+  P(power, 251500, 0) P(power_limit, 400000, 0) P(power_default_limit, 400000, 0) \
+  P(energy, 123456789, 0) P(power_swing, 20000, 0) P(power_samples, 50, 0) \
+  P(utilization_swing, 8, 0) P(utilization_samples, 6, 0) P(clock_swing, 60, 0) P(clock_samples, 50, 0) \
+  P(temperature, 61, 0) P(memory_temperature, 70, 0) \
+  P(slowdown_temperature, 92, 0) P(shutdown_temperature, 97, 0) P(memory_max_temperature, 95, 0) \
+  P(gpu_max_temperature, 87, 0) \
+  P(sm_clock, 1755, 0) P(memory_clock, 2619, 0) P(graphics_clock, 1755, 0) P(video_clock, 1500, 0) \
+  P(sm_clock_max, 1980, 0) P(memory_clock_max, 2619, 0) P(graphics_clock_max, 1980, 0) \
+  P(video_clock_max, 1785, 0) P(pstate, 0, 0) P(fan, 35, 0) P(fans, 1, 0) P(throttle, 4, 0) \
+  P(pcie_generation, 4, 0) P(pcie_generation_max, 5, 0) P(pcie_width, 16, 0) P(pcie_width_max, 16, 0) \
+  P(pcie_tx, 1500000, 0) P(pcie_rx, 9500000, 0) P(pcie_delay, 20000, 0) P(pcie_replays, 2, 0) \
+  P(pcie_tx_counter_rate, 0, 3) P(pcie_rx_counter_rate, 0, 3) \
+  P(nvlink_links, 4, 0) P(nvlink_speed, 26562, 0) P(nvlink_tx_rate, 3000000, 0) P(nvlink_rx_rate, 2000000, 0) \
+  P(ecc_mode, 1, 0) P(ecc_corrected_volatile, 7, 0) P(ecc_uncorrected_volatile, 1, 0) \
+  P(ecc_corrected_aggregate, 70, 0) P(ecc_uncorrected_aggregate, 2, 0) \
+  P(remapped_corrected, 3, 0) P(remapped_uncorrected, 1, 0) P(remapped_pending, 0, 0) P(remapped_failure, 0, 0) \
+  P(retired_single, 4, 0) P(retired_double, 2, 0) P(retired_pending, 0, 0) \
+  P(events, 0, 0) P(processes, 0, 0) P(process_utilization, 0, 0) \
+  P(mig_mode, 0, 0) P(gpm, 1, 0) P(gpm_sm, 8150, 0) P(gpm_occupancy, 3320, 0) P(gpm_tensor, 2210, 0) \
+  P(gpm_dram, 4480, 0) P(architecture, 9, 0) P(compute_major, 9, 0) P(compute_minor, 0, 0) \
+  P(persistence, 1, 0) P(compute_mode, 0, 0) P(display, 0, 0) P(serial, 0, 0)
+
+#define AS_ENUM(name, value, status) P_##name,
+enum property_id { PROPERTIES(AS_ENUM) PROPERTY_COUNT };
+
+#define MAX_GPUS 64
+#define MAX_PROCESSES 32
+#define MAX_MIG 7
+#define MAX_XIDS 16
+#define MAX_FUNCTIONS 160
+#define EPOCHS 16
+
+typedef struct { int64_t value, status; } Property;
+typedef struct { uint32_t pid, kind, sm, gi, ci, unused; uint64_t memory; } Process;
+typedef struct { uint32_t gi, ci; uint64_t used, total; char uuid[96], name[96]; } Mig;
+typedef struct {
+  int64_t error, hang, xid_head, process_count, mig_count, minor;
+  int64_t xids[MAX_XIDS];
+  char name[96], uuid[96], bus_id[32];
+  Process processes[MAX_PROCESSES];
+  Mig mig[MAX_MIG];
+  Property properties[PROPERTY_COUNT];
+} Gpu;
+typedef struct { char name[56]; int64_t calls; } Function;
+typedef struct {
+  int64_t magic, size, gpu_count, driver_error, hang, epoch, latch_count, cuda_version;
+  char driver_version[80], nvml_version[80];
+  Function functions[MAX_FUNCTIONS];
+  Gpu gpus[MAX_GPUS];
+} Control;
+
+typedef struct { unsigned long long total, free, used; } Memory;
+typedef struct { unsigned version; unsigned long long total, reserved, free, used; } Memory2;
+typedef struct { char legacy[16]; unsigned domain, bus, device, id, subsystem; char bus_id[32]; } Pci;
+typedef union { double d; unsigned u; unsigned long ul; unsigned long long ull; long long sll; int s; } Value;
+typedef struct { uint32_t field, scope; int64_t timestamp, latency; unsigned type; int status; Value value; } Field;
+typedef struct { unsigned long long time; Value value; } Sample;
+typedef struct { unsigned pid; unsigned long long memory; unsigned gi, ci; } ProcessInfo;
+typedef struct { unsigned pid; unsigned long long time; unsigned sm, memory, enc, dec; } ProcessSample;
+typedef struct { void *device; unsigned long long type, data; unsigned gi, ci; } Event;
+typedef struct { int registered[MAX_GPUS]; int64_t cursor[MAX_GPUS]; int epoch; } EventSet;
+typedef struct { unsigned id; int status; double value; char *shortname, *longname, *unit; } GpmMetric;
+typedef struct { int64_t values[4]; int set; } GpmSample;
+typedef struct { unsigned version, count; GpmSample *first, *second; GpmMetric metrics[]; } GpmGet;
