@@ -31,6 +31,10 @@ class Hotspot:
     share: float
     seconds: float | None
     kind: str
+    code: str = ""
+    """The line itself."""
+    calls: float | None = None
+    """How often it runs in a step."""
 
     @property
     def place(self) -> str:
@@ -145,26 +149,29 @@ class RunContext:
         return enough and lost <= self.policy.lost_share
 
     @cached_property
+    def phases(self) -> dict[str, float]:
+        """Seconds a step per phase, begin to begin, stalls spread over the steps, our own cost out."""
+        if self.lead is None:
+            return {}
+        return {phase.name: max(0.0, phase.mean_seconds) for phase in self.lead.phases}
+
+    @cached_property
     def period(self) -> float | None:
-        """Seconds of a usual step, begin to begin, without what gpumon itself cost."""
+        """Seconds a step takes on average, stalls spread over the steps."""
+        total = sum(self.phases.values())
+        if total > 0:
+            return total
+        return self.usual
+
+    @cached_property
+    def usual(self) -> float | None:
+        """Seconds of a usual step, without stalls."""
         if self.lead is None:
             return None
         for times in (self.lead.step, self.lead.whole):
             if times.count and times.mean:
-                return times.mean * (1.0 - self._overhead)
+                return times.mean
         return None
-
-    @cached_property
-    def _overhead(self) -> float:
-        return min(0.5, max(0.0, (self.lead.overhead_ratio or 0.0) if self.lead else 0.0))
-
-    @cached_property
-    def phases(self) -> dict[str, float]:
-        """Seconds a step per phase, begin to begin, own overhead taken out of what is left over."""
-        if self.lead is None or self.period is None:
-            return {}
-        seconds = {phase.name: max(0.0, phase.share) * self.period for phase in self.lead.phases}
-        return _without_overhead(seconds, self.period * self._overhead)
 
     def seconds(self, phase: str) -> float:
         return self.phases.get(phase, 0.0)
@@ -180,23 +187,6 @@ class RunContext:
         """Stalls of these kinds, the largest."""
         found = [stall for stall in self.run.stalls if stall.kind in kinds]
         return max(found, key=lambda stall: stall.total_seconds, default=None)
-
-    def amortised(self, phase: str) -> float:
-        """Seconds a step of `phase` with its stalls spread over all steps."""
-        stall = self.stall(phase)
-        spread = stall.total_seconds / self.steps if stall and self.steps else 0.0
-        return self.seconds(phase) + spread
-
-    @cached_property
-    def stalled_seconds(self) -> dict[str, float]:
-        """Stall kind → seconds a step, spread over the steady steps."""
-        steps = self.steps
-        if not steps:
-            return {}
-        result: dict[str, float] = {}
-        for stall in self.run.stalls:
-            result[stall.kind] = result.get(stall.kind, 0.0) + stall.total_seconds / steps
-        return result
 
     @cached_property
     def hotspots(self) -> tuple[Hotspot, ...]:
@@ -217,12 +207,9 @@ class RunContext:
 
     @cached_property
     def model(self) -> StepModel:
-        """The step for `whatif`: phases, stalls spread, loader, cores."""
+        """The step for `whatif`: phases, loader, cores."""
         parts = {name: seconds for name, seconds in self.phases.items() if name != "data"}
-        for kind, seconds in self.stalled_seconds.items():
-            if kind != "data":
-                parts[kind] = parts.get(kind, 0.0) + seconds
-        wait = self.seconds("data") + self.stalled_seconds.get("data", 0.0)
+        wait = self.seconds("data")
         workers = self.workers or 0
         fixed = {name: parts.get(name, 0.0) for name in FIXED_PHASES}
         return StepModel(
@@ -276,21 +263,11 @@ class MachineContext:
     """GPU uuid → wall time since when it holds memory or a run and does nothing."""
 
 
-def _without_overhead(seconds: dict[str, float], overhead: float) -> dict[str, float]:
-    """Our own cost falls into what is left over: take it out there, as far as it goes."""
-    for name in ("other", "between", "forward"):
-        if name in seconds and overhead > 0:
-            taken = min(seconds[name], overhead)
-            seconds[name] -= taken
-            overhead -= taken
-    return seconds
-
-
 def _hotspot(item: Any) -> Hotspot | None:
     """A hotspot of the probe, or None when it is not one (a ring is not to be trusted)."""
     if not isinstance(item, dict):
         return None
-    share, line, seconds = item.get("share"), item.get("line"), item.get("seconds")
+    share, line, seconds, calls = (item.get(key) for key in ("share", "line", "seconds", "calls"))
     if not isinstance(share, int | float) or not 0 < share <= 1.5:
         return None
     return Hotspot(
@@ -301,4 +278,6 @@ def _hotspot(item: Any) -> Hotspot | None:
         share=min(1.0, float(share)),
         seconds=float(seconds) if isinstance(seconds, int | float) else None,
         kind=str(item.get("kind") or ""),
+        code=str(item.get("code") or "")[:160],
+        calls=float(calls) if isinstance(calls, int | float) else None,
     )

@@ -24,7 +24,8 @@ MAX_SPEEDUP = 1000.0
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """Seconds a step no longer spends in `part`; `cause` names the second, so it counts once."""
+    """Seconds a step no longer spends in `part` ("*": wherever the main process spends it); `cause`
+    names the second, so it counts once."""
 
     part: str
     seconds: float
@@ -99,6 +100,9 @@ class StepModel:
         for (part, _), seconds in by_cause.items():
             if part == "data":
                 wait_saved += seconds
+            elif part == "*":
+                left = max(0.0, 1.0 - seconds / (sum(parts.values()) or 1.0))
+                parts = {name: value * left for name, value in parts.items()}
             elif part in parts:
                 parts[part] = max(0.0, parts[part] - seconds)
         return parts, wait_saved

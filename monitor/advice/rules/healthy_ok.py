@@ -1,7 +1,8 @@
 """Nothing worth changing was found: the run is healthy.
 
 Looks at: everything the other rules look at; speaks only when none of them warns.
-Why: Knowing that nothing is wrong saves the time of looking, and the next limit says where to look first when the model or the data grows.
+Why: Knowing that nothing is wrong saves the time of looking, and the next limit says where to look first
+    when the model or the data grows.
 Remedy: none; names the phase that will be the limit next.
 Gain: none predicted.
 """

@@ -1,7 +1,8 @@
 """The DataLoader has no workers: samples are made in the training loop itself.
 
 Looks at: `num_workers == 0`, the share of the step waiting for data, the loader's inside timing, cores.
-Why: With `num_workers=0` nothing is loaded while the model computes; every sample's cost is paid in the step.
+Why: With `num_workers=0` nothing is loaded while the model computes; every sample's cost is paid in the
+    step.
 Remedy: `DataLoader(…, num_workers=2, persistent_workers=True)`, as many as the cores can feed.
 Gain: step ≈ max(rest, work / workers, all CPU work / cores) against rest + work.
 """
@@ -26,7 +27,8 @@ def check(run: RunContext) -> Advice | None:
     words = loading.sample_words(run)
     pin = ", pin_memory=True" if run.has_cuda else ""
     return Advice(
-        title=f"No loader workers: {percent(share)} of the step waits for data made in the main process; {words}",
+        title=f"No loader workers: {percent(share)} of the step waits for data made in the main process; "
+        f"{words}",
         remedy=f"Give the DataLoader {workers} worker{'s'[: workers > 1]} (num_workers={workers}; "
         f"{run.cores:.0f} cores here), so that the next batches are made while the model computes.",
         change=loading.loader_line(
@@ -44,7 +46,8 @@ def check(run: RunContext) -> Advice | None:
         what=Change(workers=workers),
         low=Change(workers=max(1, workers // 2), work_left=1.35),
         high=Change(workers=workers, work_left=0.8),
-        because=f"loading {seconds(run.model.work)} a batch overlaps with {seconds(run.model.rest)} of the rest "
+        because=f"loading {seconds(run.model.work)} a batch overlaps with {seconds(run.model.rest)} of the "
+        "rest "
         f"on {run.cores:.0f} cores",
     )
 

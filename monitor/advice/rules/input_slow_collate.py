@@ -1,8 +1,10 @@
 """Putting the samples of a batch together takes longer than making them.
 
 Looks at: time in `collate_fn` per batch against fetching.
-Why: A collate that loops in Python over samples or elements (padding, converting lists) is paid for every batch; it is usually one vectorised call.
-Remedy: return tensors from `__getitem__` and use `torch.stack` / `pad_sequence`, or build the batch with one indexing.
+Why: A collate that loops in Python over samples or elements (padding, converting lists) is paid for every
+    batch; it is usually one vectorised call.
+Remedy: return tensors from `__getitem__` and use `torch.stack` / `pad_sequence`, or build the batch with
+    one indexing.
 Gain: the loader's work without most of the collate.
 """
 

@@ -1,8 +1,10 @@
 """Work done again for every sample dominates the loader: precompute or cache it.
 
 Looks at: time inside `__getitem__` and the user line it goes to, the share of the step waiting for data.
-Why: What `__getitem__` computes is computed again every epoch; done once when the data set is built it costs nothing per step, and no number of workers can match that.
-Remedy: move the hot line (a scaler, a parser, a decoder) out of `__getitem__` into `__init__`, or keep its result.
+Why: What `__getitem__` computes is computed again every epoch; done once when the data set is built it
+    costs nothing per step, and no number of workers can match that.
+Remedy: move the hot line (a scaler, a parser, a decoder) out of `__getitem__` into `__init__`, or keep
+    its result.
 Gain: the loader's work without the hot line, overlap with compute taken into account.
 """
 
@@ -23,7 +25,7 @@ def check(run: RunContext) -> Advice | None:
         return None
     fetch = loading.part_share(run, "fetch")
     spot = loading.hot_fetch(run)
-    if fetch is None and spot is None or fetch is not None and fetch < run.policy.dominant_share:
+    if (fetch is None and spot is None) or (fetch is not None and fetch < run.policy.dominant_share):
         return None
     left = _left(fetch if fetch is not None else 1.0, spot)
     cost, workers = loading.getitem_seconds(run), run.workers
@@ -45,7 +47,8 @@ def check(run: RunContext) -> Advice | None:
         what=Change(work_left=left),
         low=Change(work_left=min(1.0, left + 0.2)),
         high=Change(work_left=max(0.02, left * 0.5)),
-        because=f"loader work falls from {seconds(run.model.work)} to about {seconds(run.model.work * left)} a batch",
+        because=f"loader work falls from {seconds(run.model.work)} to about "
+        f"{seconds(run.model.work * left)} a batch",
     )
 
 

@@ -2,7 +2,8 @@
 
 Looks at: time spent in the sampler or batch sampler per batch against the rest of the loader.
 Why: The sampler runs in the main process even with workers, so its time is paid in every step.
-Remedy: cache what the sampler looks up (labels, modalities, lengths) once, draw whole epochs with one `torch.randperm`.
+Remedy: cache what the sampler looks up (labels, modalities, lengths) once, draw whole epochs with one
+    `torch.randperm`.
 Gain: the step without the sampler's exposed time.
 """
 
@@ -40,10 +41,13 @@ def check(run: RunContext) -> Advice | None:
     saved = min(cost * 0.95, run.model.wait)
     return Advice(
         title=f"Slow sampler: `{name}` takes {seconds(cost)} a batch, {percent(share)} of loading{where}",
-        remedy=f"Build what `{name}` looks up once (in its `__init__`) and draw the epoch's indices in one vectorised "
+        remedy=f"Build what `{name}` looks up once (in its `__init__`) and draw the epoch's indices in one "
+        "vectorised "
         "go; per batch only slice them. Workers do not help: the sampler runs in the main process.",
-        change=f"  class {name}:\n      def __init__(self, …):\n+         self.by_label = build_index(dataset)   # once\n"
-        "      def __iter__(self):\n-         # scan the data set for every batch\n+         yield from self.plan()   # look-ups only",
+        change=f"  class {name}:\n      def __init__(self, …):\n+         self.by_label = "
+        "build_index(dataset)   # once\n"
+        "      def __iter__(self):\n-         # scan the data set for every batch\n+         yield from "
+        "self.plan()   # look-ups only",
         evidence={
             "sampler_seconds": cost,
             "sampler_share_of_loader": share,

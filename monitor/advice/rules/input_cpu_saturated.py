@@ -1,0 +1,44 @@
+"""All cores are busy: more workers cannot load faster.
+
+Looks at: CPU utilization of the machine, workers against cores, the wait for data.
+Why: When the cores are full, another worker only takes time from the others; the work itself has to
+    shrink or move.
+Remedy: cheaper samples (precompute, smaller images, `__getitems__`), work moved to the GPU, or more
+    cores.
+Gain: as far as the loader's work can be halved.
+"""
+
+from __future__ import annotations
+
+from monitor.advice import loading
+from monitor.advice.context import RunContext
+from monitor.advice.finding import percent
+from monitor.advice.rule import Advice, rule
+from monitor.advice.whatif import Change
+
+
+@rule("input.cpu_saturated", suppresses=("input.bound", "input.too_few_workers"))
+def check(run: RunContext) -> Advice | None:
+    cpu, workers, cores = run.snapshot.host.cpu, run.workers, run.cores
+    if cpu is None or cpu.utilization_ratio is None or not workers or cores is None:
+        return None
+    if cpu.utilization_ratio < run.policy.cpu_full or workers < cores - 1 or not loading.starved(run):
+        return None
+    return Advice(
+        title=f"CPU saturated: {cores:.0f} cores at {percent(cpu.utilization_ratio)} with {workers} "
+        "workers, and "
+        f"{percent(loading.data_share(run))} of the step still waits for data; " + loading.sample_words(run),
+        remedy="More workers will not help. Make samples cheaper: prepare them once, vectorise "
+        "`__getitem__`, or "
+        "move the augmentation to the GPU.",
+        evidence={
+            "cpu_utilization_ratio": cpu.utilization_ratio,
+            "num_workers": workers,
+            "cores": cores,
+            "data_share": loading.data_share(run),
+        },
+        what=Change(work_left=0.5),
+        low=Change(work_left=0.8),
+        high=Change(work_left=0.2),
+        because="if the work in a sample is halved",
+    )
