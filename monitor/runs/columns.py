@@ -1,0 +1,119 @@
+"""A block of records as columns: lists of ints, made and added up by C code only."""
+
+from __future__ import annotations
+
+import math
+from itertools import compress
+from operator import sub
+
+from sdk import ring
+from sdk.ring import Block
+
+LONGEST_STEP_NS = 10**15
+"""Eleven days; a longer step is a broken or hostile record."""
+_DEVICE = (ring.W_DEVICE_BUSY, ring.W_DEVICE_STARVED, ring.W_QUEUE_DEPTH)
+
+
+class Columns:
+    """Records of one stretch. `phases` has only the phases that took any time."""
+
+    __slots__ = (
+        "bad",
+        "begin",
+        "device",
+        "end",
+        "epoch",
+        "first",
+        "flags",
+        "gc",
+        "loss",
+        "memory",
+        "numbers",
+        "overhead",
+        "phases",
+        "raw",
+        "samples",
+        "tokens",
+    )
+
+    def __init__(self, block: Block, now_ns: int) -> None:
+        words = block.raw.cast("Q")
+        self.first = block.first
+        self.numbers: list[int] | range = range(block.first, block.first + block.count)
+        self.begin = _column(words, ring.W_BEGIN)
+        self.end = _column(words, ring.W_END)
+        self.raw = list(map(sub, self.end, self.begin))
+        self.flags = _column(words, ring.W_FLAGS)
+        self.samples = _column(words, ring.W_SAMPLES)
+        self.tokens = _column(words, ring.W_TOKENS)
+        self.overhead = _column(words, ring.W_OVERHEAD)
+        self.gc = _column(words, ring.W_GC)
+        columns = ((phase, _column(words, ring.W_PHASES + phase)) for phase in range(ring.PHASE_SLOTS))
+        self.phases = {phase: column for phase, column in columns if any(column)}
+        self.device = _device(words)
+        self.epoch = words[-ring.SLOT_WORDS + ring.W_EPOCH] if block.count else 0
+        self.memory = next((value for value in reversed(_column(words, ring.W_MEMORY)) if value), 0)
+        self.loss = _last_loss(block)
+        self.bad = self._sanitize(now_ns)
+
+    def __len__(self) -> int:
+        return len(self.raw)
+
+    def _sanitize(self, now_ns: int) -> int:
+        """Take out records whose times cannot be; returns how many."""
+        if not self.raw or (
+            min(self.raw) > 0
+            and max(self.raw) < LONGEST_STEP_NS
+            and max(self.end) <= now_ns
+            and max(self.samples) < 1 << 40
+            and max(self.tokens) < 1 << 44
+            and all(sum(column) <= sum(self.raw) for column in self.phases.values())
+        ):
+            return 0
+        good: list[bool] = [
+            0 < raw < LONGEST_STEP_NS
+            and end <= now_ns
+            and self.samples[at] < 1 << 40
+            and self.tokens[at] < 1 << 44
+            and all(column[at] <= raw for column in self.phases.values())
+            for at, (raw, end) in enumerate(zip(self.raw, self.end, strict=True))
+        ]
+        self.keep(good)
+        return good.count(False)
+
+    def keep(self, mask: list[bool]) -> None:
+        """Only the records where `mask` is true."""
+        self.numbers = list(compress(self.numbers, mask))
+        for name in ("begin", "end", "raw", "flags", "samples", "tokens", "overhead", "gc"):
+            setattr(self, name, list(compress(getattr(self, name), mask)))
+        self.phases = {phase: list(compress(column, mask)) for phase, column in self.phases.items()}
+
+    def slice(self, start: int, stop: int) -> Columns:
+        """Records start…stop-1 as columns of their own; device results stay with the whole."""
+        part = object.__new__(Columns)
+        part.numbers = self.numbers[start:stop]
+        for name in ("begin", "end", "raw", "flags", "samples", "tokens", "overhead", "gc"):
+            setattr(part, name, getattr(self, name)[start:stop])
+        part.phases = {phase: column[start:stop] for phase, column in self.phases.items()}
+        part.first, part.bad, part.device = self.first, 0, (0, 0, 0, 0)
+        part.epoch, part.memory, part.loss = self.epoch, self.memory, self.loss
+        return part
+
+
+def _column(words: memoryview, word: int) -> list[int]:
+    return words[word :: ring.SLOT_WORDS].tolist()
+
+
+def _device(words: memoryview) -> tuple[int, int, int, int]:
+    """Measured steps, and their busy ns, starved ns and queue depth added up."""
+    which = _column(words, ring.W_DEVICE_SEQ)
+    measured = sum(map(bool, which))
+    if not measured:
+        return 0, 0, 0, 0
+    busy, starved, depth = (sum(compress(_column(words, word), which)) for word in _DEVICE)
+    return measured, busy, starved, depth
+
+
+def _last_loss(block: Block) -> float | None:
+    losses = block.raw.cast("d")[ring.W_LOSS :: ring.SLOT_WORDS].tolist()
+    return next((float(value) for value in reversed(losses) if math.isfinite(value)), None)

@@ -1,0 +1,94 @@
+"""The meta JSON of a ring, made safe: right types, bounded lengths, nothing else."""
+
+from __future__ import annotations
+
+import string
+from dataclasses import dataclass, field
+from typing import Any
+
+from sdk import ring
+
+_TEXT = 512
+_ID = frozenset(string.ascii_letters + string.digits + "._-:")
+
+
+@dataclass(frozen=True, slots=True)
+class Meta:
+    run: str
+    kind: str
+    rank: int
+    name: str
+    world: int = 1
+    local_rank: int | None = None
+    batch_size: int | None = None
+    parent_pid: int | None = None
+    worker_id: int | None = None
+    texts: dict[str, str] = field(default_factory=dict)
+    phase_names: tuple[str, ...] = ()
+    scalars: tuple[str, ...] = ()
+    config: dict[str, Any] = field(default_factory=dict)
+
+    def text(self, key: str) -> str | None:
+        return self.texts.get(key)
+
+
+TEXTS = (
+    "host", "user", "container", "pod", "slurm_job", "git_commit", "command", "script", "sdk_version", "way",
+    "device", "device_uuid",
+)  # fmt: skip
+
+
+def parse_meta(raw: dict[str, Any]) -> Meta:
+    """Raises `RingError` when there is no usable run id; everything else is optional."""
+    run = raw.get("run")
+    if not isinstance(run, str) or not 0 < len(run) <= 128 or not set(run) <= _ID:
+        raise ring.RingError("meta without a usable run id")
+    kind = ring.KIND_WORKER if raw.get("kind") == ring.KIND_WORKER else ring.KIND_TRAINER
+    config = raw.get("config")
+    return Meta(
+        run=run,
+        kind=kind,
+        rank=_whole(raw.get("rank"), 1 << 20) or 0,
+        name=_text(raw.get("name")) or run,
+        world=_whole(raw.get("world"), 1 << 20) or 1,
+        local_rank=_whole(raw.get("local_rank"), 1 << 20),
+        batch_size=_whole(raw.get("batch_size"), 1 << 40),
+        parent_pid=_whole(raw.get("parent_pid"), 1 << 31),
+        worker_id=_whole(raw.get("worker_id"), 1 << 20),
+        texts={key: text for key in TEXTS if (text := _text(raw.get(key)))},
+        phase_names=_phase_names(kind, raw.get("phases")),
+        scalars=_names(raw.get("scalars"), ring.SCALARS),
+        config=config if isinstance(config, dict) else {},
+    )
+
+
+def _whole(value: Any, limit: int) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < limit:
+        return None
+    return value
+
+
+def _text(value: Any, limit: int = _TEXT) -> str | None:
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if not isinstance(value, str):
+        return None
+    clean = "".join(char if char.isprintable() else " " for char in value[: 4 * limit])
+    return clean.encode("utf-8", "replace").decode()[:limit].strip() or None
+
+
+def _names(value: Any, limit: int) -> tuple[str, ...]:
+    """Names in table order; one that cannot be used still keeps its place."""
+    if not isinstance(value, list):
+        return ()
+    return tuple(_text(name, 64) or f"unnamed_{at}" for at, name in enumerate(value[:limit]))
+
+
+def _phase_names(kind: str, own: Any) -> tuple[str, ...]:
+    """A name for each of the 16 phase ids; the user's own start at 12."""
+    fixed = ring.WORKER_PHASES if kind == ring.KIND_WORKER else ring.PHASES
+    names = [*fixed, *(f"phase_{at}" for at in range(len(fixed), ring.PHASE_SLOTS))]
+    if kind == ring.KIND_TRAINER:
+        for at, name in enumerate(_names(own, ring.PHASE_SLOTS - len(ring.PHASES))):
+            names[len(ring.PHASES) + at] = name
+    return tuple(names)

@@ -1,0 +1,63 @@
+"""What a reader of rings hands on: every batch of records, with whose they are and how far it came."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from msgspec import Struct, field
+
+from monitor.snapshot import STEP_BUCKETS
+from sdk.ring import PHASE_SLOTS, Block
+
+
+class Counters(Struct):
+    """What only grows. Kept with the cursor, so a restarted daemon goes on counting from here."""
+
+    read: int = 0
+    lost: int = 0
+    samples: int = 0
+    tokens: int = 0
+    warmup_steps: int = 0
+    sampled_steps: int = 0
+    bad: int = 0
+    """Records that were whole but made no sense (end before begin, a time in the future)."""
+    first_begin_ns: int | None = None
+    """Begin of the first step of all; None when it was lost."""
+    other_ns: int = 0
+    phase_ns: list[int] = field(default_factory=lambda: [0] * PHASE_SLOTS)
+    histogram: list[int] = field(default_factory=lambda: [0] * (len(STEP_BUCKETS) + 1))
+
+    @property
+    def cursor(self) -> int:
+        return self.read + self.lost
+
+
+@dataclass(frozen=True, slots=True)
+class RingIdentity:
+    """Which ring: the same file name reused by a later run is another ring."""
+
+    key: str
+    run: str
+    rank: int
+    kind: str
+    wall_offset_ns: int
+    """Add it to a record's monotonic ns to get wall time."""
+    phases: tuple[str, ...]
+    """Name of every phase id."""
+
+
+class RecordSink(Protocol):
+    """Where records go besides the figures. Nothing here may raise."""
+
+    def resume(self, key: str) -> Counters | None:
+        """How far this ring was stored before, or None when it is new."""
+
+    def records(self, ring: RingIdentity, block: Block, counters: Counters) -> None:
+        """A batch that follows the last one of this ring; `counters` include it."""
+
+    def commit(self) -> None:
+        """End of a poll: batches and their cursors become durable together."""
+
+    def finished(self, key: str) -> bool:
+        """True when everything handed over of this ring is stored, so its file may go."""

@@ -1,0 +1,154 @@
+"""A run's timeline: at most 64 windows however long it runs; when they are full their width doubles."""
+
+from __future__ import annotations
+
+import statistics
+
+from monitor.runs.tally import Tally
+from monitor.snapshot import Window
+
+WINDOWS = 64
+FIRST_WIDTH_NS = 10**9
+TREND_STEPS = 5
+"""Least steps of a stretch for its rate to say anything."""
+TREND_STRETCHES = 6
+
+
+class _Cell:
+    """One window being filled."""
+
+    __slots__ = ("first_step", "gauges", "last", "stalls", "tally")
+
+    def __init__(self, first_step: int) -> None:
+        self.first_step = first_step
+        self.tally = Tally()
+        self.stalls: dict[str, None] = {}
+        self.last: dict[str, float] = {}
+        """Newest value of: loss, device_memory_bytes."""
+        self.gauges: dict[str, tuple[float, int]] = {}
+        """Sum and count of readings taken from outside: rss_bytes, gpu_utilization_ratio, …"""
+
+    def merge(self, later: _Cell) -> None:
+        self.tally.merge(later.tally)
+        self.stalls |= later.stalls
+        self.last |= later.last
+        for name, (total, count) in later.gauges.items():
+            mine = self.gauges.get(name, (0.0, 0))
+            self.gauges[name] = (mine[0] + total, mine[1] + count)
+
+    def mean(self, name: str) -> float | None:
+        total, count = self.gauges.get(name, (0.0, 0))
+        return total / count if count else None
+
+
+class Timeline:
+    """Fed in order of time."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+        self.origin: int | None = None
+        self.width = FIRST_WIDTH_NS
+        self.cells: dict[int, _Cell] = {}
+        self._made: dict[int, Window] = {}
+
+    def add(
+        self, end_ns: int, first_step: int, tally: Tally, kinds: list[str], last: dict[str, float]
+    ) -> None:
+        """A stretch of steps that ended at `end_ns` (monotonic)."""
+        if self.origin is None:
+            self.origin = end_ns - tally.raw_ns
+        cell = self._cell(end_ns, first_step)
+        cell.tally.merge(tally)
+        cell.stalls |= dict.fromkeys(kinds)
+        cell.last |= last
+
+    def gauge(self, now_ns: int, readings: dict[str, float | None]) -> None:
+        """Readings of this moment, for the window it falls into; only once there are steps."""
+        at = (now_ns - self.origin) // self.width if self.origin is not None else -1
+        cell = self.cells.get(at)
+        if cell is None:
+            return
+        self._made.pop(at, None)
+        for name, value in readings.items():
+            if value is not None:
+                total, count = cell.gauges.get(name, (0.0, 0))
+                cell.gauges[name] = (total + value, count + 1)
+
+    def _cell(self, at_ns: int, first_step: int) -> _Cell:
+        assert self.origin is not None
+        while (at_ns - self.origin) // self.width >= WINDOWS:
+            self._double()
+        at = max(0, (at_ns - self.origin) // self.width)
+        self._made.pop(at, None)
+        if at not in self.cells:
+            self.cells[at] = _Cell(first_step)
+        return self.cells[at]
+
+    def _double(self) -> None:
+        self.width *= 2
+        self._made.clear()
+        merged: dict[int, _Cell] = {}
+        for at, cell in sorted(self.cells.items()):
+            if at // 2 in merged:
+                merged[at // 2].merge(cell)
+            else:
+                merged[at // 2] = cell
+        self.cells = merged
+
+    def windows(self, wall_offset_ns: int) -> tuple[Window, ...]:
+        """All windows with steps, oldest first; only the ones that changed are made anew."""
+        for at, cell in self.cells.items():
+            if at not in self._made:
+                self._made[at] = self._window(at, cell, wall_offset_ns)
+        return tuple(self._made[at] for at in sorted(self._made))
+
+    def _window(self, at: int, cell: _Cell, wall_offset_ns: int) -> Window:
+        assert self.origin is not None
+        tally, steady = cell.tally, cell.tally.steady.times()
+        rss, memory = cell.mean("rss_bytes"), cell.last.get("device_memory_bytes")
+        return Window(
+            start=(self.origin + at * self.width + wall_offset_ns) / 1e9,
+            seconds=self.width / 1e9,
+            first_step=cell.first_step,
+            steps=tally.steps,
+            step_p50=steady.p50,
+            step_p95=steady.p95,
+            step_max=steady.max,
+            samples_per_second=tally.samples * 1e9 / tally.raw_ns if tally.samples and tally.raw_ns else None,
+            phases=tally.shares(self.names),
+            starved_ratio=tally.starved_ratio(),
+            loss=cell.last.get("loss"),
+            rss_bytes=int(rss) if rss is not None else None,
+            device_memory_bytes=int(memory) if memory is not None else None,
+            gpu_utilization_ratio=cell.mean("gpu_utilization_ratio"),
+            sm_clock_hertz=cell.mean("sm_clock_hertz"),
+            stalls=tuple(cell.stalls),
+        )
+
+    def trend(self) -> float | None:
+        """Throughput now over the best sustained one, stalls left out; None while too short.
+
+        "Now" and "sustained" are medians of three stretches in a row, so that one lucky or unlucky
+        second does not make a trend.
+        """
+        rates = self._rates()
+        if len(rates) < TREND_STRETCHES:
+            return None
+        triples = [statistics.median(rates[at : at + 3]) for at in range(len(rates) - 2)]
+        best = max(triples)
+        return min(1.0, triples[-1] / best) if best else None
+
+    def _rates(self) -> list[float]:
+        """Work per second of successive stretches of at least `TREND_STEPS` steps."""
+        rates: list[float] = []
+        work = steps = took = 0
+        samples = all(cell.tally.samples for cell in self.cells.values() if cell.tally.steps)
+        for _, cell in sorted(self.cells.items()):
+            tally = cell.tally
+            work += tally.samples if samples else tally.steps
+            steps += tally.steps
+            took += tally.raw_ns - min(tally.raw_ns, tally.stall_ns)
+            if steps >= TREND_STEPS and took >= self.width // 2:
+                rates.append(work * 1e9 / took)
+                work = steps = took = 0
+        return rates

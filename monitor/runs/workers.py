@@ -1,0 +1,81 @@
+"""What happens inside the loader: from worker rings, and from the scalars the main process samples."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from monitor.runs.columns import Columns
+from monitor.snapshot import LoaderTimes
+from sdk.ring import WORKER_PHASES
+
+RECENT = 32
+"""Batches of each worker kept for the rolling means: one batch here is a batch of the loader."""
+MAX_HOTSPOTS = 16
+
+
+class WorkerFigures:
+    """One DataLoader worker: a record per batch, phases wait, fetch, collate, send."""
+
+    def __init__(self) -> None:
+        self.batches = 0
+        self.recent: deque[tuple[int, ...]] = deque(maxlen=RECENT)
+        """wait, fetch, collate, send, whole, samples of the newest batches."""
+
+    def add(self, columns: Columns) -> None:
+        self.batches += len(columns)
+        none = [0] * len(columns)
+        phases = [columns.phases.get(phase, none)[-RECENT:] for phase in range(len(WORKER_PHASES))]
+        rows = zip(*phases, columns.raw[-RECENT:], columns.samples[-RECENT:], strict=True)
+        self.recent.extend(rows)
+
+
+def loader_times(workers: Sequence[WorkerFigures], scalars: Mapping[str, float]) -> LoaderTimes:
+    """Scalars of the main process first; what only the workers know comes from their rings."""
+    rows = [row for worker in workers for row in worker.recent]
+    wait, fetch, collate, _send, whole, samples = (
+        (sum(column) for column in zip(*rows, strict=True)) if rows else (0,) * 6
+    )
+    known = {name: scalars.get(f"loader.{name}_s") for name in ("sampler", "getitem", "wait", "pin")}
+    batches = sum(worker.batches for worker in workers) or int(scalars.get("loader.batches", 0))
+    getitem = known["getitem"]
+    if getitem is None and samples:
+        getitem = fetch / samples / 1e9
+    return LoaderTimes(
+        batches=batches,
+        sampler_seconds=known["sampler"],
+        fetch_seconds=fetch / len(rows) / 1e9 if rows and fetch else scalars.get("loader.fetch_s"),
+        getitem_seconds=getitem,
+        collate_seconds=collate / len(rows) / 1e9 if rows and fetch else scalars.get("loader.collate_s"),
+        wait_seconds=known["wait"],
+        pin_seconds=known["pin"],
+        worker_busy_ratio=1.0 - min(1.0, wait / whole) if whole else None,
+        samples_per_batch=samples / len(rows) if rows and samples else None,
+    )
+
+
+def merged_hotspots(own: Any, workers: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Hotspots of the trainer and of its workers; the same line in several workers is one hotspot."""
+    found = [spot for spot in own if isinstance(spot, dict)] if isinstance(own, list) else []
+    lines: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for config in workers:
+        for spot in config.get("hotspots") or ():
+            if isinstance(spot, dict):
+                key = tuple(str(spot.get(part)) for part in ("phase", "function", "file", "line"))
+                lines.setdefault(key, []).append(spot)
+    for spots in lines.values():
+        shares = [spot["share"] for spot in spots if isinstance(spot.get("share"), int | float)]
+        seconds = [spot["seconds"] for spot in spots if isinstance(spot.get("seconds"), int | float)]
+        merged = {**spots[0], "worker": True}
+        if shares:
+            merged["share"] = sum(shares) / max(1, len(workers))
+        if seconds:
+            merged["seconds"] = sum(seconds)
+        found.append(merged)
+    return sorted(found, key=_share, reverse=True)[:MAX_HOTSPOTS]
+
+
+def _share(spot: Mapping[str, Any]) -> float:
+    share = spot.get("share")
+    return float(share) if isinstance(share, int | float) else 0.0
