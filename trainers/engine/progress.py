@@ -1,0 +1,53 @@
+"""What people see while it trains: a progress line with it/s and the live bottleneck."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+
+
+class Progress:
+    """A line on stderr, rewritten on a terminal; otherwise a line at every log interval."""
+
+    def __init__(self, *, quiet: bool, bottleneck: Callable[[], str | None]) -> None:
+        self.quiet = quiet
+        self.live = sys.stderr.isatty()
+        self.bottleneck = bottleneck
+        self.restart()
+
+    def restart(self) -> None:
+        """A new epoch: rates are this epoch's."""
+        self.begun = time.perf_counter()
+        self.steps = self.samples = 0
+        self.cause: str | None = None
+        self.asked = 0.0
+
+    def add(self, samples: int) -> None:
+        self.steps += 1
+        self.samples += samples
+
+    def rates(self) -> tuple[float, float]:
+        seconds = max(1e-9, time.perf_counter() - self.begun)
+        return self.steps / seconds, self.samples / seconds
+
+    def show(self, epoch: int, step: int, done: float, loss: float | None) -> None:
+        """Draw it. The bottleneck is asked for at most once a second."""
+        if self.quiet:
+            return
+        now = time.perf_counter()
+        if now - self.asked > 1.0:
+            self.asked, self.cause = now, self.bottleneck()
+        steps, samples = self.rates()
+        parts = [f"epoch {epoch}", f"{done:4.0%}", f"step {step}", f"{steps:.1f} it/s", f"{samples:.0f} samples/s"]
+        parts += [f"loss {loss:.4f}"] if loss is not None else []
+        parts += [f"most time: {self.cause}"] if self.cause else []
+        line = " · ".join(parts)
+        sys.stderr.write(f"\r\x1b[K{line}" if self.live else f"{line}\n")
+        sys.stderr.flush()
+
+    def end(self) -> None:
+        """Leave the line: what is printed next begins on its own."""
+        if self.live and not self.quiet and self.steps:
+            sys.stderr.write("\n")
+            sys.stderr.flush()

@@ -1,0 +1,17 @@
+"""What goes wrong because of the user's data, options or machine: one sentence and a hint."""
+
+from __future__ import annotations
+
+EXIT_USAGE = 2
+EXIT_FAILED = 1
+EXIT_INTERRUPTED = 130
+
+
+class TrainerError(Exception):
+    """Shown as one sentence on stderr, never as a traceback."""
+
+    def __init__(self, sentence: str, *, hint: str | None = None, code: int = EXIT_USAGE) -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+        self.hint = hint
+        self.code = code

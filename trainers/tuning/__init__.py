@@ -1,0 +1,1 @@
+"""What makes a loop faster without changing its results: device set-up, compile, optimizer, memory."""
