@@ -60,13 +60,10 @@ def parse_process_stat(raw: bytes) -> ProcessStat:
 
 def parse_io(raw: bytes | None) -> tuple[int, int] | None:
     """Bytes really read from and written to storage (not the page cache)."""
-    if not raw:
+    fields = raw.split() if raw else []
+    if len(fields) < 12 or fields[8] != b"read_bytes:" or fields[10] != b"write_bytes:":
         return None
-    fields = dict(line.split(b": ", 1) for line in raw.splitlines() if b": " in line)
-    try:
-        return int(fields[b"read_bytes"]), int(fields[b"write_bytes"])
-    except (KeyError, ValueError):
-        return None
+    return int(fields[9]), int(fields[11])
 
 
 class Tracked:

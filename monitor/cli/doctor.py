@@ -1,0 +1,85 @@
+"""`gpumon doctor`: check this machine and say what to do about what is wrong."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import socket
+import textwrap
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from monitor import __version__, settings
+from monitor.doctor.check import Check, Context, Result, all_checks, run_check
+from monitor.errors import EXIT_FAILED, EXIT_OK, UserError
+
+OPTIONS = ("dir", "listen", "socket", "store", "web_config")
+WORDS = (("PASS", "passed"), ("WARN", "warning(s)"), ("FAIL", "failed"), ("SKIP", "skipped"))
+WIDTH = 100
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="machine-readable")
+    parser.add_argument("--deep", action="store_true", help="also start torch, in a process of its own")
+    parser.add_argument("--only", metavar="ID", action="append", help="run this check only; may be repeated")
+    parser.add_argument("--connect", metavar="URL", help="the daemon to check (default: as every command)")
+    parser.epilog = "exit code 1 when a check fails; warnings do not count"
+    settings.add_options(parser, OPTIONS)
+
+
+def run(args: argparse.Namespace) -> int:
+    context = Context(settings.load(args), connect=args.connect, deep=args.deep)
+    results = [(item, run_check(item, context)) for item in chosen(args.only)]
+    print(as_json(results) if args.json else as_text(results))
+    return EXIT_FAILED if any(result.status == "FAIL" for _, result in results) else EXIT_OK
+
+
+def chosen(only: Sequence[str] | None) -> list[Check]:
+    """All checks, or those named. An unknown id is an error that lists the known ones."""
+    known = {item.id: item for item in all_checks()}
+    for name in only or ():
+        if name not in known:
+            raise UserError(f"there is no check {name!r}", hint=f"checks are: {', '.join(known)}")
+    return [item for item in known.values() if not only or item.id in only]
+
+
+def as_json(results: Sequence[tuple[Check, Result]]) -> str:
+    counts = count(results)
+    document: dict[str, Any] = {
+        "ok": counts["FAIL"] == 0,
+        "version": __version__,
+        "hostname": socket.gethostname(),
+        "time": time.time(),
+        "counts": counts,
+        "checks": [{"id": item.id, "title": item.title, **asdict(result)} for item, result in results],
+    }
+    return json.dumps(document, indent=2)
+
+
+def as_text(results: Sequence[tuple[Check, Result]]) -> str:
+    """Readable without colour: the status is a word, the remedy is a line of its own."""
+    width = max(len(item.id) for item, _ in results)
+    blocks = [_block(item, result, width) for item, result in results]
+    counts = count(results)
+    summary = ", ".join(f"{counts[status]} {word}" for status, word in WORDS if counts[status])
+    return "\n".join([*blocks, "", f"{len(results)} check(s): {summary}"])
+
+
+def _block(item: Check, result: Result, width: int) -> str:
+    indent = " " * (width + 8)
+    lines = textwrap.wrap(
+        f"{result.status}  {item.id:<{width}}  {result.detail}", WIDTH, subsequent_indent=indent
+    )
+    if result.remedy:
+        lines += textwrap.wrap(
+            f"remedy: {result.remedy}", WIDTH, initial_indent=indent, subsequent_indent=indent + "  "
+        )
+    return "\n".join(lines)
+
+
+def count(results: Sequence[tuple[Check, Result]]) -> dict[str, int]:
+    found = Counter(result.status for _, result in results)
+    return {status: found[status] for status, _ in WORDS}  # type: ignore[index]

@@ -1,0 +1,110 @@
+"""What a check is: a small function from a `Context` to a `Result`, registered under a stable id."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+from monitor.errors import UserError
+from monitor.host.procfs import Roots
+
+if TYPE_CHECKING:
+    from monitor.doctor.probes import NvmlAnswer
+    from monitor.settings import Settings
+    from monitor.snapshot import Snapshot
+
+Status = Literal["PASS", "WARN", "FAIL", "SKIP"]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a check found. A warning or a failure always says what to do about it."""
+
+    status: Status
+    detail: str
+    remedy: str | None = None
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+def passed(detail: str, **facts: Any) -> Result:
+    return Result("PASS", detail, None, facts)
+
+
+def skipped(detail: str, **facts: Any) -> Result:
+    return Result("SKIP", detail, None, facts)
+
+
+def warned(detail: str, remedy: str, **facts: Any) -> Result:
+    return Result("WARN", detail, remedy, facts)
+
+
+def failed(detail: str, remedy: str, **facts: Any) -> Result:
+    return Result("FAIL", detail, remedy, facts)
+
+
+@dataclass
+class Context:
+    """What checks look at. Slow answers are asked for once and shared between checks."""
+
+    settings: Settings
+    connect: str | None = None
+    deep: bool = False
+    roots: Roots = field(default_factory=Roots)
+
+    @cached_property
+    def nvml(self) -> NvmlAnswer:
+        from monitor.doctor.probes import ask_nvml
+
+        return ask_nvml()
+
+    @cached_property
+    def snapshot(self) -> Snapshot | UserError:
+        """The daemon's newest snapshot, or why there is none."""
+        from monitor.client import Client
+
+        try:
+            with Client(self.connect, timeout=2.0) as client:
+                return client.snapshot()
+        except UserError as error:
+            return error
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    id: str
+    title: str
+    """What is looked at, for people and for the table in docs/doctor.md."""
+    run: Callable[[Context], Result]
+
+
+_registry: dict[str, Check] = {}
+
+
+def check(id: str, title: str) -> Callable[[Callable[[Context], Result]], Callable[[Context], Result]]:
+    """Register a check. Ids are promised to scripts: never rename one."""
+
+    def register(function: Callable[[Context], Result]) -> Callable[[Context], Result]:
+        if id in _registry:
+            raise ValueError(f"two checks with the id {id!r}")
+        _registry[id] = Check(id, title, function)
+        return function
+
+    return register
+
+
+def all_checks() -> tuple[Check, ...]:
+    """Every check, in the order in which they are shown."""
+    from monitor.doctor import gpu, machine, service, software, storage
+
+    _ = (software, gpu, storage, service, machine)
+    return tuple(_registry.values())
+
+
+def run_check(item: Check, context: Context) -> Result:
+    """One check; what the machine refuses while it is looked at is an answer, not a crash."""
+    try:
+        return item.run(context)
+    except (OSError, ValueError) as error:
+        return warned(f"could not be checked: {error}", "run gpumon doctor as the user who runs the daemon")

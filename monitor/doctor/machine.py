@@ -1,0 +1,187 @@
+"""Checks of the machine itself: container limits, visibility of processes, clocks, pressure."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import time
+
+from monitor.doctor.check import Context, Result, check, passed, skipped, warned
+from monitor.host.cgroup import CgroupReader
+from monitor.host.identity import find_container, find_mounted_container, find_pod
+from monitor.host.procfs import read_text
+from monitor.snapshot import Cgroup
+
+INITIAL_PID_NAMESPACE = "pid:[4026531836]"
+"""The kernel gives the machine's own pid namespace this fixed number."""
+OLDEST_WALL_TIME = 1_704_067_200
+"""2024-01-01: a clock before that has not been set."""
+SLOW_CLOCK_NS = 1000
+SMALL_MEMORY = 256 << 20
+
+
+@check("container", "container limits, and whether processes outside are seen")
+def container(context: Context) -> Result:
+    groups = read_text(context.roots.proc / "self/cgroup") or ""
+    limits = CgroupReader(context.roots).read(groups, time.monotonic())
+    name = own_container(context, groups)
+    facts = {
+        "container": name,
+        "cpu_quota_cores": limits.cpu_quota_cores,
+        "memory_limit_bytes": limits.memory_limit_bytes,
+    }
+    tight = _tight(limits)
+    if tight:
+        return warned(tight, "give gpumon at least half a core and 256 MiB", **facts)
+    if name and not sees_all_processes(context):
+        return warned(
+            f"in container {name[:12]} with a pid namespace of its own: only its own processes are seen",
+            "docker: --pid=host; Kubernetes: hostPID: true; and share the ring directory as a volume",
+            **facts,
+        )
+    return passed(f"{f'in container {name[:12]}' if name else 'no container'}, {describe(limits)}", **facts)
+
+
+def _tight(limits: Cgroup) -> str | None:
+    if limits.cpu_quota_cores is not None and limits.cpu_quota_cores < 0.5:
+        return f"the CPU quota is {limits.cpu_quota_cores:g} cores: ticks may come late"
+    if limits.memory_limit_bytes is not None and limits.memory_limit_bytes < SMALL_MEMORY:
+        return f"the memory limit is {limits.memory_limit_bytes >> 20} MiB"
+    return None
+
+
+def describe(limits: Cgroup) -> str:
+    quota, memory = limits.cpu_quota_cores, limits.memory_limit_bytes
+    parts = [f"{quota:g} cores" if quota is not None else None]
+    parts.append(f"{memory >> 20} MiB memory" if memory is not None else None)
+    return ", ".join(part for part in parts if part) or "no CPU or memory limit"
+
+
+def own_container(context: Context, groups: str) -> str | None:
+    """Our container's id, or at least that there is one."""
+    mounts = read_text(context.roots.proc / "self/mountinfo") or ""
+    found = find_container(groups) or find_pod(groups) or find_mounted_container(mounts)
+    if found:
+        return found
+    marked = os.path.exists("/.dockerenv") or os.path.exists("/run/.containerenv")
+    return "unnamed" if marked else None
+
+
+def sees_all_processes(context: Context) -> bool:
+    try:
+        return os.readlink(context.roots.proc / "self/ns/pid") == INITIAL_PID_NAMESPACE
+    except OSError:
+        return True
+
+
+@check("processes", "readings of other users' processes")
+def processes(context: Context) -> Result:
+    if not context.roots.available():
+        return skipped("no /proc on this system")
+    mounts = read_text(context.roots.proc / "self/mountinfo") or ""
+    options = next((line for line in mounts.splitlines() if " - proc " in line), "")
+    if os.geteuid() == 0:
+        return passed("root: everything is readable")
+    if "hidepid=" in options and "hidepid=0" not in options:
+        return warned(
+            "/proc hides other users' processes (hidepid)",
+            "run the daemon in the group named by /proc's gid= option, or as root",
+        )
+    return passed("other users' CPU and memory are readable; their I/O needs root or CAP_SYS_PTRACE")
+
+
+@check("psi", "pressure stall information of the kernel")
+def psi(context: Context) -> Result:
+    if not sys.platform.startswith("linux"):
+        return skipped("Linux only")
+    directory = context.roots.proc / "pressure"
+    missing = [name for name in ("cpu", "memory", "io") if not read_text(directory / name)]
+    if missing:
+        return warned(
+            f"no pressure readings for {', '.join(missing)}",
+            "boot with psi=1 (kernel 4.20 or newer with CONFIG_PSI); gpumon goes on without",
+        )
+    return passed("cpu, memory and io pressure are readable")
+
+
+@check("clock", "clocks run forward, are cheap to read, and are synchronised")
+def clock(context: Context) -> Result:
+    facts = {"read_ns": round(clock_cost_ns()), "source": _clock_source(context), "offset_seconds": None}
+    if time.time() < OLDEST_WALL_TIME:
+        return warned(f"the wall clock says {time.ctime()}", "set it: timedatectl set-ntp true", **facts)
+    drift = clock_drift(0.05)
+    if abs(drift) > 0.01:
+        return warned(
+            f"wall and monotonic clock moved apart by {drift * 1e3:.0f} ms in 50 ms",
+            "something steps the clock: use one time service only (chrony or systemd-timesyncd)",
+            **facts,
+        )
+    if facts["read_ns"] and int(str(facts["read_ns"])) > SLOW_CLOCK_NS:
+        return warned(
+            f"reading the clock costs {facts['read_ns']} ns (clock source {facts['source']})",
+            "boot with clocksource=tsc; every stamp in a training step pays this",
+            **facts,
+        )
+    return _synchronised(facts)
+
+
+def _synchronised(facts: dict[str, object]) -> Result:
+    cheap = f"{facts['read_ns']} ns a reading"
+    state = kernel_time_state()
+    if state is None:
+        return passed(f"{cheap}; synchronisation not known", **facts)
+    synchronised, facts["offset_seconds"] = state
+    if not synchronised:
+        return warned(
+            "the wall clock is not synchronised: times of several hosts cannot be compared",
+            "run a time service: chrony or systemd-timesyncd",
+            **facts,
+        )
+    return passed(f"{cheap}; synchronised, offset {state[1] * 1e3:.3f} ms", **facts)
+
+
+def clock_drift(seconds: float) -> float:
+    """How far the two clocks move apart in a short while: 0 on a sane machine."""
+    wall, mono = time.time(), time.monotonic()
+    time.sleep(seconds)
+    return (time.time() - wall) - (time.monotonic() - mono)
+
+
+def clock_cost_ns(reads: int = 2000) -> float:
+    read = time.monotonic_ns
+    begin = read()
+    for _ in range(reads):
+        read()
+    return (read() - begin) / reads
+
+
+def _clock_source(context: Context) -> str | None:
+    text = read_text(context.roots.sys / "devices/system/clocksource/clocksource0/current_clocksource")
+    return text.strip() if text else None
+
+
+class _Timex(ctypes.Structure):
+    """The head of Linux's ``struct timex``; the rest is only room for the kernel to write into."""
+
+    _fields_ = (
+        ("modes", ctypes.c_uint),
+        ("offset", ctypes.c_long),
+        ("freq", ctypes.c_long),
+        ("maxerror", ctypes.c_long),
+        ("esterror", ctypes.c_long),
+        ("status", ctypes.c_int),
+        ("rest", ctypes.c_long * 32),
+    )
+
+
+def kernel_time_state() -> tuple[bool, float] | None:
+    """Whether the kernel's clock is synchronised, and its offset in seconds; None: it does not tell."""
+    if not sys.platform.startswith("linux"):
+        return None
+    unsynchronised, in_nanoseconds = 0x40, 0x2000
+    state = _Timex()
+    if ctypes.CDLL(None, use_errno=True).adjtimex(ctypes.byref(state)) < 0:
+        return None
+    unit = 1e-9 if state.status & in_nanoseconds else 1e-6
+    return not state.status & unsynchronised, state.offset * unit
