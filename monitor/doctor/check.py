@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,6 +16,9 @@ if TYPE_CHECKING:
     from monitor.doctor.probes import NvmlAnswer
     from monitor.settings import Settings
     from monitor.snapshot import Snapshot
+
+MODULES = ("software", "gpu", "storage", "service", "machine")
+"""Where checks are, in the order in which they are shown."""
 
 Status = Literal["PASS", "WARN", "FAIL", "SKIP"]
 
@@ -65,10 +70,19 @@ class Context:
         from monitor.client import Client
 
         try:
-            with Client(self.connect, timeout=2.0) as client:
+            with Client(self.daemon_url(), timeout=2.0) as client:
                 return client.snapshot()
         except UserError as error:
             return error
+
+    def daemon_url(self) -> str | None:
+        """The daemon meant by the options given: socket before port, as every command does it."""
+        chosen = self.connect or os.environ.get("GPUMON_CONNECT")
+        if chosen:
+            return chosen
+        if self.settings.socket is not None and self.settings.socket.exists():
+            return f"unix:{self.settings.socket}"
+        return self.settings.listen and "http://" + self.settings.listen.replace("0.0.0.0:", "127.0.0.1:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +110,8 @@ def check(id: str, title: str) -> Callable[[Callable[[Context], Result]], Callab
 
 def all_checks() -> tuple[Check, ...]:
     """Every check, in the order in which they are shown."""
-    from monitor.doctor import gpu, machine, service, software, storage
-
-    _ = (software, gpu, storage, service, machine)
+    for name in MODULES:
+        importlib.import_module(f"monitor.doctor.{name}")
     return tuple(_registry.values())
 
 

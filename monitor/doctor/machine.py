@@ -6,6 +6,7 @@ import ctypes
 import os
 import sys
 import time
+from typing import Any
 
 from monitor.doctor.check import Context, Result, check, passed, skipped, warned
 from monitor.host.cgroup import CgroupReader
@@ -19,6 +20,7 @@ OLDEST_WALL_TIME = 1_704_067_200
 """2024-01-01: a clock before that has not been set."""
 SLOW_CLOCK_NS = 1000
 SMALL_MEMORY = 256 << 20
+NO_NAME = "(no id visible)"
 
 
 @check("container", "container limits, and whether processes outside are seen")
@@ -36,11 +38,11 @@ def container(context: Context) -> Result:
         return warned(tight, "give gpumon at least half a core and 256 MiB", **facts)
     if name and not sees_all_processes(context):
         return warned(
-            f"in container {name[:12]} with a pid namespace of its own: only its own processes are seen",
+            f"in container {short(name)} with a pid namespace of its own: only its own processes are seen",
             "docker: --pid=host; Kubernetes: hostPID: true; and share the ring directory as a volume",
             **facts,
         )
-    return passed(f"{f'in container {name[:12]}' if name else 'no container'}, {describe(limits)}", **facts)
+    return passed(f"{f'in container {short(name)}' if name else 'no container'}, {describe(limits)}", **facts)
 
 
 def _tight(limits: Cgroup) -> str | None:
@@ -58,6 +60,11 @@ def describe(limits: Cgroup) -> str:
     return ", ".join(part for part in parts if part) or "no CPU or memory limit"
 
 
+def short(name: str) -> str:
+    """Ids as the runtimes themselves show them."""
+    return name[:12] if len(name) == 64 else name
+
+
 def own_container(context: Context, groups: str) -> str | None:
     """Our container's id, or at least that there is one."""
     mounts = read_text(context.roots.proc / "self/mountinfo") or ""
@@ -65,7 +72,7 @@ def own_container(context: Context, groups: str) -> str | None:
     if found:
         return found
     marked = os.path.exists("/.dockerenv") or os.path.exists("/run/.containerenv")
-    return "unnamed" if marked else None
+    return NO_NAME if marked else None
 
 
 def sees_all_processes(context: Context) -> bool:
@@ -107,7 +114,8 @@ def psi(context: Context) -> Result:
 
 @check("clock", "clocks run forward, are cheap to read, and are synchronised")
 def clock(context: Context) -> Result:
-    facts = {"read_ns": round(clock_cost_ns()), "source": _clock_source(context), "offset_seconds": None}
+    cost = round(clock_cost_ns())
+    facts: dict[str, Any] = {"read_ns": cost, "source": _clock_source(context), "offset_seconds": None}
     if time.time() < OLDEST_WALL_TIME:
         return warned(f"the wall clock says {time.ctime()}", "set it: timedatectl set-ntp true", **facts)
     drift = clock_drift(0.05)
@@ -117,16 +125,16 @@ def clock(context: Context) -> Result:
             "something steps the clock: use one time service only (chrony or systemd-timesyncd)",
             **facts,
         )
-    if facts["read_ns"] and int(str(facts["read_ns"])) > SLOW_CLOCK_NS:
+    if cost > SLOW_CLOCK_NS:
         return warned(
-            f"reading the clock costs {facts['read_ns']} ns (clock source {facts['source']})",
+            f"reading the clock costs {cost} ns (clock source {facts['source']})",
             "boot with clocksource=tsc; every stamp in a training step pays this",
             **facts,
         )
     return _synchronised(facts)
 
 
-def _synchronised(facts: dict[str, object]) -> Result:
+def _synchronised(facts: dict[str, Any]) -> Result:
     cheap = f"{facts['read_ns']} ns a reading"
     state = kernel_time_state()
     if state is None:

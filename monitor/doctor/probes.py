@@ -37,7 +37,8 @@ print(json.dumps(answer))
 
 _TORCH = """
 import json, torch
-answer = {"torch": torch.__version__, "cuda_build": torch.version.cuda, "available": torch.cuda.is_available()}
+answer = {"torch": torch.__version__, "cuda_build": torch.version.cuda}
+answer["available"] = torch.cuda.is_available()
 answer["devices"] = torch.cuda.device_count() if answer["available"] else 0
 if answer["available"]:
     answer["sum"] = float(torch.ones(8, device="cuda").sum().item())

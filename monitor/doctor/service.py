@@ -88,7 +88,8 @@ def port_owner(number: int) -> tuple[int, str] | None:
 
     try:
         for connection in psutil.net_connections("tcp"):
-            if connection.status == psutil.CONN_LISTEN and connection.laddr.port == number and connection.pid:
+            local = connection.laddr[1] if connection.laddr else None
+            if connection.status == psutil.CONN_LISTEN and local == number and connection.pid:
                 return connection.pid, psutil.Process(connection.pid).name()
     except psutil.Error:
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import tempfile
 from pathlib import Path
@@ -133,8 +134,6 @@ def try_to_write(directory: Path) -> str | None:
 
 
 def free_mib(path: Path) -> int:
-    import shutil
-
     return shutil.disk_usage(path).free // MIB
 
 
