@@ -315,7 +315,8 @@ class Stall(Struct, frozen=True):
     """Steps far longer than the usual one, grouped by what they were doing."""
 
     kind: str
-    """validate, checkpoint, log, recompile, gc, data, …: the phase that grew, or a known cause."""
+    """validate, checkpoint, log, recompile, gc, epoch_start (the loader beginning anew), data, …: a known
+    cause, or the phase that grew."""
     count: int
     total_seconds: float
     share: float
@@ -365,6 +366,8 @@ class Window(Struct, frozen=True):
     seconds: float
     first_step: int
     steps: int
+    steps_seconds: float = 0.0
+    """Time of those steps (warm-up is not among them): rate = steps / steps_seconds."""
     step_p50: float | None = None
     step_p95: float | None = None
     step_max: float | None = None

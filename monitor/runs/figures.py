@@ -38,11 +38,23 @@ def count(counters: Counters, columns: Columns) -> None:
         counters.phase_ns[phase] += took
         named += took
     counters.other_ns += max(0, sum(columns.raw) - sum(columns.overhead) - named)
-    for at, steps in Counter(map(bisect_left, repeat(_BOUNDS), columns.raw)).items():
-        counters.histogram[at] += steps
+    measured, busy, starved, _ = columns.device
+    counters.measured += measured
+    counters.busy_ns += busy
+    counters.starved_ns += starved
+    _count_histogram(counters, columns)
     if any(columns.flags):
         counters.warmup_steps += sum(1 for flags in columns.flags if flags & ring.F_WARMUP)
         counters.sampled_steps += sum(1 for flags in columns.flags if flags & ring.F_SAMPLED)
+
+
+def _count_histogram(counters: Counters, columns: Columns) -> None:
+    """Bucket counts, and the newest step of each bucket as its example."""
+    places = list(map(bisect_left, repeat(_BOUNDS), columns.raw))
+    for place, steps in Counter(places).items():
+        counters.histogram[place] += steps
+    for place, at in dict(zip(places, range(len(places)), strict=True)).items():
+        counters.exemplars[place] = (columns.numbers[at], columns.raw[at], columns.end[at])
 
 
 class Rolling:
@@ -118,8 +130,8 @@ class RankFigures:
         """Cut at whole seconds, so that a late start fills the timeline as an early one does."""
         start, stop = 0, len(columns)
         while start < stop:
-            second = columns.end[start] // STRETCH_NS + 1
-            end = bisect_right(columns.end, second * STRETCH_NS - 1, start)
+            width = min(STRETCH_NS, self.timeline.width)
+            end = bisect_right(columns.end, (columns.end[start] // width + 1) * width - 1, start)
             end = max(end, start + 1)
             part = columns if (start, end) == (0, stop) else columns.slice(start, end)
             self._add_stretch(part, device if end == stop else (0, 0, 0, 0))
@@ -156,15 +168,17 @@ class RankFigures:
             for name, total in totals.items()
         )
 
-    def device(self, tally: Tally, dropped: int) -> Device:
+    def device(self, tally: Tally, counters: Counters, dropped: int) -> Device:
         if not tally.measured:
             return Device(skipped_steps=dropped)
         starved = tally.starved_ratio()
         return Device(
+            busy_seconds=counters.busy_ns / 1e9,
+            starved_seconds=counters.starved_ns / 1e9,
             busy_ratio=None if starved is None else 1.0 - starved,
             starved_ratio=starved,
             queue_depth=tally.depth / tally.measured,
-            measured_steps=self.whole.measured,
+            measured_steps=counters.measured,
             skipped_steps=dropped,
         )
 

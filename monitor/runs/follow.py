@@ -129,7 +129,7 @@ class Follower:
             if columns is not None and fresh:
                 count(self.counters, columns)
             if self.sink is not None:
-                self.sink.records(self.identity, block, self.counters)
+                self.sink.records(self.identity, columns, self.counters)
         if columns is None:
             return
         if self.figures is not None:

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from monitor.clock import Moment
 from monitor.runs.figures import RankFigures
 from monitor.runs.follow import Follower
+from monitor.runs.sink import Counters
 from monitor.runs.stalls import OWN_PHASES
 from monitor.runs.tally import Tally
 from monitor.runs.workers import loader_times
-from monitor.snapshot import Rank, RunState
+from monitor.snapshot import Exemplar, Rank, RunState
 from sdk import ring
 
 STALLED_SECONDS = 10.0
@@ -49,7 +50,7 @@ def make_rank(trainer: Follower, workers: Sequence[Follower], now: Moment, gpu_u
         iterations_per_second=_rate(tally.steps, wall_ns),
         samples_per_second=_rate(tally.samples, wall_ns),
         tokens_per_second=_rate(tally.tokens, wall_ns),
-        device_times=figures.device(tally, trainer.header.dropped),
+        device_times=figures.device(tally, counters, min(trainer.header.dropped, 1 << 62)),
         loader=loader_times([worker.worker for worker in workers if worker.worker], trainer.scalars),
         stalls=figures.stalls.stalls(figures.whole.raw_ns),
         loss=figures.loss,
@@ -57,7 +58,14 @@ def make_rank(trainer: Follower, workers: Sequence[Follower], now: Moment, gpu_u
         overhead_ratio=_overhead(trainer, tally),
         dropped=min(trainer.header.dropped, 1 << 62),
         histogram=tuple(counters.histogram),
+        exemplars=_exemplars(counters, offset),
     )
+
+
+def _exemplars(counters: Counters, offset_ns: int) -> tuple[Exemplar | None, ...]:
+    """One step for each bucket that has any, in the order of the buckets."""
+    found = (counters.exemplars.get(place) for place in range(len(counters.histogram)))
+    return tuple(Exemplar(e[0], e[1] / 1e9, (e[2] + offset_ns) / 1e9) if e else None for e in found)
 
 
 def _rate(amount: int, wall_ns: int) -> float | None:

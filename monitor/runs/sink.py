@@ -7,8 +7,9 @@ from typing import Protocol
 
 from msgspec import Struct, field
 
+from monitor.runs.columns import Columns
 from monitor.snapshot import STEP_BUCKETS
-from sdk.ring import PHASE_SLOTS, Block
+from sdk.ring import PHASE_SLOTS
 
 
 class Counters(Struct):
@@ -24,9 +25,15 @@ class Counters(Struct):
     """Records that were whole but made no sense (end before begin, a time in the future)."""
     first_begin_ns: int | None = None
     """Begin of the first step of all; None when it was lost."""
+    measured: int = 0
+    busy_ns: int = 0
+    starved_ns: int = 0
     other_ns: int = 0
     phase_ns: list[int] = field(default_factory=lambda: [0] * PHASE_SLOTS)
     histogram: list[int] = field(default_factory=lambda: [0] * (len(STEP_BUCKETS) + 1))
+
+    exemplars: dict[int, tuple[int, int, int]] = {}
+    """Bucket of the histogram → its newest step: number, ns, end (monotonic ns)."""
 
     @property
     def cursor(self) -> int:
@@ -53,8 +60,9 @@ class RecordSink(Protocol):
     def resume(self, key: str) -> Counters | None:
         """How far this ring was stored before, or None when it is new."""
 
-    def records(self, ring: RingIdentity, block: Block, counters: Counters) -> None:
-        """A batch that follows the last one of this ring; `counters` include it."""
+    def records(self, ring: RingIdentity, columns: Columns | None, counters: Counters) -> None:
+        """A batch that follows the last one of this ring (None: all of it was lost); `counters`
+        include it. The columns may change after the call."""
 
     def commit(self) -> None:
         """End of a poll: batches and their cursors become durable together."""

@@ -8,7 +8,7 @@ from monitor.runs.tally import Tally
 from monitor.snapshot import Window
 
 WINDOWS = 64
-FIRST_WIDTH_NS = 10**9
+FIRST_WIDTH_NS = 250_000_000
 TREND_STEPS = 5
 """Least steps of a stretch for its rate to say anything."""
 TREND_STRETCHES = 6
@@ -111,6 +111,7 @@ class Timeline:
             seconds=self.width / 1e9,
             first_step=cell.first_step,
             steps=tally.steps,
+            steps_seconds=tally.raw_ns / 1e9,
             step_p50=steady.p50,
             step_p95=steady.p95,
             step_max=steady.max,
