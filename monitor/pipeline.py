@@ -11,77 +11,22 @@ import logging
 import socket
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
 from monitor import __version__
+from monitor.advice.engine import Engine
 from monitor.advice.policy import DEFAULT_POLICY, load_policy
 from monitor.clock import Moment
+from monitor.gpu.source import GpuReadings, open_source
+from monitor.host.reader import HostReader
+from monitor.runs.reader import RunReader
 from monitor.settings import Settings
-from monitor.snapshot import Collector, Finding, Gpu, Host, Process, Snapshot, Source
+from monitor.snapshot import Collector, Gpu, Host, Process, Snapshot, Source
 
-try:
-    from monitor.advice.engine import Engine
-except ImportError:
-
-    class Engine:  # type: ignore[no-redef]
-        def __init__(self, policy): ...
-        def evaluate(self, snapshot):
-            return ()
-
-
-try:
-    from monitor.gpu.source import GpuReadings, open_source
-except ImportError:
-    from collections import namedtuple
-
-    GpuReadings = namedtuple("GpuReadings", "source gpus")  # type: ignore
-
-    class _S:
-        def read(self, now, previous):
-            return GpuReadings(Source("none", ok=False, detail="no GPU part yet"), ())
-
-        def close(self): ...
-
-    def open_source(*a, **k):
-        return _S()  # type: ignore
-
-
-try:
-    from monitor.host.reader import HostReader
-except ImportError:
-
-    class HostReader:  # type: ignore
-        def read(self, now):
-            return Host(socket.gethostname())
-
-        def processes(self, now, trainers, pids):
-            return (), 0
-
-
-try:
-    from monitor.runs.reader import RunReader
-except ImportError:
-
-    class RunReader:  # type: ignore
-        dropped: dict = {}
-
-        def __init__(self, d, sink=None): ...
-        def poll(self, now): ...
-        def pids(self):
-            return {}
-
-        def runs(self, now, g, p):
-            return ()
-
-        def close(self): ...
-
-
-try:
+if TYPE_CHECKING:
     from monitor.store.store import Store
-except ImportError:
-    Store = None  # type: ignore
 
 T = TypeVar("T")
 
@@ -108,13 +53,13 @@ class Pipeline:
         """Ask every collector once and make the snapshot of this moment."""
         now = Moment.now()
         snapshot = self._collect(now)
-        findings = self._timed("advice", now, lambda: self._engine.evaluate(snapshot), ())
-        snapshot = self._finish(snapshot, findings)
+        findings = self._timed("advice", now, lambda: self._engine.evaluate(snapshot)) or ()
+        whole = msgspec.structs.replace(snapshot, findings=findings, collectors=tuple(self._states.values()))
         if self._store is not None:
             store = self._store
-            self._timed("store", now, lambda: store.append(snapshot), None)
-        self._last = snapshot
-        return snapshot
+            self._timed("store", now, lambda: store.append(whole))
+        self._last = whole
+        return whole
 
     def close(self) -> None:
         """Let go of rings and driver; safe to call twice."""
@@ -122,11 +67,11 @@ class Pipeline:
         self._source.close()
 
     def _collect(self, now: Moment) -> Snapshot:
-        self._timed("rings", now, lambda: self._runs.poll(now), None)
-        host = self._timed("host", now, lambda: self._host.read(now), Host(socket.gethostname()))
-        readings = self._timed("gpu", now, lambda: self._source.read(now, self._last), _NO_READINGS)
-        processes = self._timed("processes", now, lambda: self._processes(now, readings), ())
-        runs = self._timed("runs", now, lambda: self._runs.runs(now, readings.gpus, processes), ())
+        self._timed("rings", now, lambda: self._runs.poll(now))
+        host = self._timed("host", now, lambda: self._host.read(now)) or Host(socket.gethostname())
+        readings = self._timed("gpu", now, lambda: self._source.read(now, self._last)) or NO_READINGS
+        processes = self._timed("processes", now, lambda: self._processes(now, readings)) or ()
+        runs = self._timed("runs", now, lambda: self._runs.runs(now, readings.gpus, processes)) or ()
         return Snapshot(
             seq=self._last.seq + 1 if self._last else 1,
             time=now.wall,
@@ -146,15 +91,12 @@ class Pipeline:
         self._left_out += left_out
         return processes
 
-    def _finish(self, snapshot: Snapshot, findings: tuple[Finding, ...]) -> Snapshot:
-        return msgspec.structs.replace(snapshot, findings=findings, collectors=tuple(self._states.values()))
-
-    def _timed(self, name: str, now: Moment, collect: Callable[[], T], absent: T) -> T:
+    def _timed(self, name: str, now: Moment, collect: Callable[[], T]) -> T | None:
         """Run one collector; whatever it raises costs its own readings, is counted and logged, and
         takes neither the other collectors nor the daemon down."""
         begin = time.perf_counter()
         failure: Exception | None = None
-        result = absent
+        result: T | None = None
         try:
             result = collect()
         except Exception as error:  # noqa: BLE001 — the barrier between collectors, see above
@@ -179,7 +121,7 @@ class Pipeline:
         )
 
 
-_NO_READINGS = GpuReadings(Source("none", ok=False, detail="the GPU collector failed"), ())
+NO_READINGS = GpuReadings(Source("none", ok=False, detail="the GPU collector failed"), ())
 
 
 def _gpu_pids(gpus: tuple[Gpu, ...]) -> set[int]:

@@ -1,0 +1,82 @@
+"""The newest snapshot, from the tick thread to everybody who serves it, serialized once."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from dataclasses import dataclass
+
+from monitor.snapshot import Snapshot, encode
+
+GZIP_LEVEL = 1
+
+
+@dataclass(slots=True)
+class Served:
+    """One snapshot and the bytes made of it so far."""
+
+    snapshot: Snapshot
+    _json: bytes | None = None
+    _packed: bytes | None = None
+    _event: bytes | None = None
+
+    def json(self, packed: bool = False) -> bytes:
+        if self._json is None:
+            self._json = encode(self.snapshot)
+        if not packed:
+            return self._json
+        if self._packed is None:
+            self._packed = gzip.compress(self._json, GZIP_LEVEL, mtime=0)
+        return self._packed
+
+    def event(self) -> bytes:
+        """The snapshot as one server-sent event."""
+        if self._event is None:
+            self._event = b"id: %d\ndata: %s\n\n" % (self.snapshot.seq, self.json())
+        return self._event
+
+
+class Feed:
+    """`publish` is called by the tick thread, everything else by the event loop."""
+
+    def __init__(self) -> None:
+        self.latest: Served | None = None
+        self.closed = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._changed = asyncio.Event()
+        self._waiting = 0
+
+    def attach(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+
+    def publish(self, snapshot: Snapshot) -> None:
+        self.latest = Served(snapshot)
+        if self._waiting and self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._wake)
+
+    def close(self) -> None:
+        """End every stream; new ones end at once."""
+        self.closed = True
+        self._wake()
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    async def after(self, seq: int, patience: float) -> Served | None:
+        """The newest snapshot once it is newer than `seq`; None when patience or the daemon ends.
+        A client that is slow gets the newest one, not a queue of old ones."""
+        changed = self._changed
+        if self.closed:
+            return None
+        if self.latest is not None and self.latest.snapshot.seq > seq:
+            return self.latest
+        self._waiting += 1
+        try:
+            async with asyncio.timeout(patience):
+                await changed.wait()
+        except TimeoutError:
+            return None
+        finally:
+            self._waiting -= 1
+        return None if self.closed else self.latest

@@ -1,0 +1,238 @@
+"""TLS and basic auth for the TCP port, in the web-config format the Prometheus exporters share.
+
+::
+
+    tls_server_config: {cert_file: node.crt, key_file: node.key}
+    basic_auth_users: {prometheus: $2y$10$…}    # bcrypt, as made by htpasswd -nBC 10
+
+Paths are relative to the file. What this version does not do is refused, never ignored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import difflib
+import hashlib
+import hmac
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from monitor.errors import UserError
+
+if TYPE_CHECKING:
+    import ssl
+
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+TOP_KEYS = ("tls_server_config", "http_server_config", "basic_auth_users")
+TLS_KEYS = (
+    "cert_file",
+    "key_file",
+    "client_auth_type",
+    "client_ca_file",
+    "min_version",
+    "max_version",
+    "cipher_suites",
+    "prefer_server_cipher_suites",
+)
+CLIENT_AUTH = ("NoClientCert", "VerifyClientCertIfGiven", "RequireAndVerifyClientCert")
+VERSIONS = {"TLS10": "TLSv1", "TLS11": "TLSv1_1", "TLS12": "TLSv1_2", "TLS13": "TLSv1_3"}
+INSTALL = "install it with: pip install 'gpumon[auth]'"
+CACHED_LOGINS = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    cert: Path
+    key: Path
+    client_auth: str = "NoClientCert"
+    client_ca: Path | None = None
+    min_version: str = "TLS12"
+    max_version: str = "TLS13"
+
+
+@dataclass(frozen=True, slots=True)
+class WebConfig:
+    tls: Tls | None = None
+    users: dict[str, bytes] = field(default_factory=dict)
+
+    def protect(self, app: ASGIApp) -> ASGIApp:
+        return BasicAuth(app, self.users) if self.users else app
+
+    def context(self) -> ssl.SSLContext:
+        """The TLS context. Raises `UserError` when certificate or key do not fit."""
+        import ssl
+
+        assert self.tls is not None
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = getattr(ssl.TLSVersion, VERSIONS[self.tls.min_version])
+        context.maximum_version = getattr(ssl.TLSVersion, VERSIONS[self.tls.max_version])
+        try:
+            context.load_cert_chain(self.tls.cert, self.tls.key)
+            if self.tls.client_ca:
+                context.load_verify_locations(self.tls.client_ca)
+        except (OSError, ssl.SSLError) as error:
+            raise UserError(f"cannot use the certificate {self.tls.cert}: {error}") from None
+        if self.tls.client_auth != "NoClientCert":
+            required = self.tls.client_auth == "RequireAndVerifyClientCert"
+            context.verify_mode = ssl.CERT_REQUIRED if required else ssl.CERT_OPTIONAL
+        return context
+
+
+NO_WEB_CONFIG = WebConfig()
+
+
+class BasicAuth:
+    """Asks for a user and password. bcrypt is slow on purpose, so a login that was right is
+    remembered by a keyed hash; the check runs in a thread and never holds the other clients up."""
+
+    def __init__(self, app: ASGIApp, users: dict[str, bytes]) -> None:
+        self.app = app
+        self._users = users
+        self._secret = os.urandom(32)
+        self._right: set[bytes] = set()
+        self._dummy = b"$2b$10$" + b"." * 53
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        given = dict(scope["headers"]).get(b"authorization", b"")
+        if await self._fits(given):
+            return await self.app(scope, receive, send)
+        from starlette.responses import JSONResponse
+
+        headers = {"www-authenticate": 'Basic realm="gpumon", charset="UTF-8"'}
+        return await JSONResponse({"error": "user or password missing or wrong"}, 401, headers)(
+            scope, receive, send
+        )
+
+    async def _fits(self, given: bytes) -> bool:
+        mark = hmac.digest(self._secret, given, hashlib.sha256)
+        if mark in self._right:
+            return True
+        login = _login(given)
+        if login is None or not await asyncio.to_thread(self._check, *login):
+            return False
+        if len(self._right) >= CACHED_LOGINS:
+            self._right.clear()
+        self._right.add(mark)
+        return True
+
+    def _check(self, user: str, password: bytes) -> bool:
+        """An unknown user takes as long as a known one: names cannot be guessed by the clock."""
+        import bcrypt
+
+        known = self._users.get(user)
+        try:
+            fits = bcrypt.checkpw(password[:72], known or self._dummy)
+        except ValueError:
+            return False
+        return fits and known is not None
+
+
+def _login(given: bytes) -> tuple[str, bytes] | None:
+    scheme, _, encoded = given.partition(b" ")
+    if scheme.lower() != b"basic":
+        return None
+    try:
+        user, colon, password = base64.b64decode(encoded, validate=True).partition(b":")
+        return (user.decode(), password) if colon else None
+    except (binascii.Error, UnicodeDecodeError):
+        return None
+
+
+# ── The file ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def load_web_config(path: Path) -> WebConfig:
+    """The file, checked. Raises `UserError` naming the key that is wrong."""
+    table = _read(path)
+    _known(table, TOP_KEYS, str(path))
+    http = _section(table, "http_server_config", path)
+    if http.get("headers") or set(http) - {"http2", "headers"}:
+        raise UserError(f"{path}: http_server_config: extra headers are not supported")
+    return WebConfig(_tls(_section(table, "tls_server_config", path), path), _users(table, path))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        import yaml
+    except ImportError:
+        raise UserError("a web-config file needs PyYAML", hint=INSTALL) from None
+    try:
+        table = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except OSError as error:
+        raise UserError(f"cannot read the web-config file {path}: {error.strerror}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(table, dict):
+        raise UserError(f"{path}: must be a mapping with the keys {', '.join(TOP_KEYS)}")
+    return table
+
+
+def _section(table: dict[str, Any], key: str, path: Path) -> dict[str, Any]:
+    section = table.get(key) or {}
+    if not isinstance(section, dict):
+        raise UserError(f"{path}: {key} must be a mapping")
+    return section
+
+
+def _known(table: dict[str, Any], known: tuple[str, ...], where: str) -> None:
+    for key in table:
+        if key not in known:
+            near = difflib.get_close_matches(str(key), known, n=1)
+            raise UserError(
+                f"{where}: unknown key {key!r}" + (f", did you mean {near[0]!r}?" if near else "")
+            )
+
+
+def _tls(table: dict[str, Any], path: Path) -> Tls | None:
+    if not table:
+        return None
+    where = f"{path}: tls_server_config"
+    _known(table, TLS_KEYS, where)
+    if table.get("cipher_suites"):
+        raise UserError(
+            f"{where}: cipher_suites is not supported", hint="leave it out: TLS 1.2 and 1.3 defaults"
+        )
+    for key in ("cert_file", "key_file"):
+        if not table.get(key):
+            raise UserError(f"{where}: {key} is missing")
+    low, high = str(table.get("min_version", "TLS12")), str(table.get("max_version", "TLS13"))
+    _one_of(low, tuple(VERSIONS), f"{where}: min_version")
+    _one_of(high, tuple(VERSIONS), f"{where}: max_version")
+    auth = str(table.get("client_auth_type") or "NoClientCert")
+    _one_of(auth, CLIENT_AUTH, f"{where}: client_auth_type")
+    ca = path.parent / str(table["client_ca_file"]) if table.get("client_ca_file") else None
+    if auth != "NoClientCert" and ca is None:
+        raise UserError(f"{where}: client_auth_type {auth} needs client_ca_file")
+    return Tls(
+        path.parent / str(table["cert_file"]), path.parent / str(table["key_file"]), auth, ca, low, high
+    )
+
+
+def _one_of(value: str, known: tuple[str, ...], where: str) -> None:
+    if value not in known:
+        raise UserError(f"{where}: {value!r} must be one of {', '.join(known)}")
+
+
+def _users(table: dict[str, Any], path: Path) -> dict[str, bytes]:
+    users = _section(table, "basic_auth_users", path)
+    for name, value in users.items():
+        if not isinstance(value, str) or not value.startswith(("$2a$", "$2b$", "$2y$")) or len(value) != 60:
+            raise UserError(
+                f"{path}: basic_auth_users: the password of {str(name)!r} is not a bcrypt hash",
+                hint=f"make one with: htpasswd -nBC 10 {name}",
+            )
+    if users:
+        _need_bcrypt()
+    return {str(name): value.encode() for name, value in users.items()}
+
+
+def _need_bcrypt() -> None:
+    try:
+        import bcrypt  # noqa: F401
+    except ImportError:
+        raise UserError("basic auth needs bcrypt", hint=INSTALL) from None
