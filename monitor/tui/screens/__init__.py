@@ -1,0 +1,1 @@
+"""The screens: which views, where, and which keys."""

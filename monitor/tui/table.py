@@ -1,0 +1,76 @@
+"""Columns that align: each has its width and its turn to go when room is short."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+from monitor.tui.text import Cell, Line, Slot, Span, fit, spans
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """`drop` 0 always stays; the highest goes first. `grow` shares what room is left."""
+
+    name: str
+    title: str
+    width: int
+    align: str = "<"
+    drop: int = 0
+    grow: int = 0
+    most: int = 400
+
+
+def chosen(columns: Sequence[Column], width: int, gap: int = 2) -> dict[str, tuple[Column, int]]:
+    """The columns that fit, with their widths; growing ones take what is left."""
+    kept = list(columns)
+    while _needed(kept, gap) > width and any(column.drop for column in kept):
+        kept.remove(max(reversed(kept), key=lambda column: column.drop))
+    widths = {column.name: column.width for column in kept}
+    spare = width - _needed(kept, gap)
+    growing = [column for column in kept if column.grow]
+    while spare > 0 and growing:
+        total = sum(column.grow for column in growing)
+        taken = 0
+        for column in growing:
+            extra = min(max(1, spare * column.grow // total), column.most - widths[column.name], spare - taken)
+            widths[column.name] += extra
+            taken += extra
+        spare -= taken
+        growing = [column for column in growing if widths[column.name] < column.most]
+        if not taken:
+            break
+    if spare < 0:
+        widest = max(kept, key=lambda column: widths[column.name])
+        widths[widest.name] = max(1, widths[widest.name] + spare)
+    return {column.name: (column, widths[column.name]) for column in kept}
+
+
+def _needed(columns: Sequence[Column], gap: int) -> int:
+    return sum(column.width for column in columns) + gap * max(0, len(columns) - 1)
+
+
+Layout = dict[str, tuple[Column, int]]
+
+
+def heading(layout: Layout, *, sort: str | None = None, reverse: bool = False, gap: int = 2, lead: int = 0) -> Line:
+    """The titles; the first is the table's own name. A sorted column carries its direction."""
+    out: list[Span] = [Span(" " * lead)] if lead else []
+    slots: list[Slot] = []
+    x = lead
+    for index, (column, width) in enumerate(layout.values()):
+        mark = ("↓" if reverse else "↑") if column.name == sort else ""
+        role = "title" if index == 0 else "strong" if mark else "head"
+        out += [*fit(Span(column.title + mark, role), width, column.align), Span(" " * gap)]
+        slots.append(Slot(x, x + width, ("sort", column.name)))
+        x += width + gap
+    return Line(tuple(out), tuple(slots))
+
+
+def row(layout: Layout, cells: Mapping[str, Cell], *, key: Hashable = None, gap: int = 2, lead: Cell = "") -> Line:
+    """One row; columns without room are left out, columns without a cell are blank."""
+    out: list[Span] = list(spans(lead)) if lead else []
+    for column, width in layout.values():
+        out += [*fit(cells.get(column.name, ""), width, column.align), Span(" " * gap)]
+    extent = sum(len(span.text) for span in out)
+    return Line(tuple(out), (Slot(0, extent, key),) if key is not None else ())

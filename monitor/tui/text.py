@@ -1,0 +1,151 @@
+"""Lines made of spans: what views return and what the panel draws.
+
+A span names a *role* ("good", "alarm", "phase.data"), never a colour: the theme decides, and tests
+read lines as text. Lines compare by value, so a panel repaints only what changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from rich.cells import cell_len, set_cell_size
+
+
+class Span(NamedTuple):
+    text: str
+    role: str = ""
+
+
+class Slot(NamedTuple):
+    """A stretch of a line that can be chosen, and what it stands for."""
+
+    start: int
+    end: int
+    key: Hashable
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    spans: tuple[Span, ...] = ()
+    slots: tuple[Slot, ...] = ()
+
+    @property
+    def text(self) -> str:
+        return "".join(span.text for span in self.spans)
+
+    def dimmed(self) -> Line:
+        """The same line, shown as not current."""
+        return replace(self, spans=tuple(Span(text, "stale") for text, _ in self.spans))
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A panel's content: lines that stay on top, and lines that scroll."""
+
+    head: tuple[Line, ...] = ()
+    rows: tuple[Line, ...] = ()
+    digest: int = field(default=0, compare=False)
+
+    @property
+    def height(self) -> int:
+        return len(self.head) + len(self.rows)
+
+
+Cell = str | Span | Sequence[Span]
+
+
+def spans(cell: Cell, role: str = "") -> tuple[Span, ...]:
+    """Anything a view writes for a cell, as spans."""
+    if isinstance(cell, str):
+        return (Span(cell, role),)
+    if isinstance(cell, Span):
+        return (cell,)
+    return tuple(cell)
+
+
+def width_of(cell: Iterable[Span]) -> int:
+    return sum(cell_len(span.text) for span in cell)
+
+
+def clip(text: str, width: int) -> str:
+    """`text` in at most `width` cells, with an ellipsis when something is left out."""
+    if cell_len(text) <= width:
+        return text
+    return set_cell_size(text, max(0, width - 1)).rstrip() + "…" if width > 0 else ""
+
+
+def fit(cell: Cell, width: int, align: str = "<") -> list[Span]:
+    """A cell in exactly `width` cells."""
+    parts = list(spans(cell))
+    extent = width_of(parts)
+    if extent > width:
+        return _cut(parts, width)
+    blank = [Span(" " * (width - extent))] if extent < width else []
+    return blank + parts if align == ">" else parts + blank
+
+
+def _cut(parts: list[Span], width: int) -> list[Span]:
+    out: list[Span] = []
+    left = width
+    for index, (text, role) in enumerate(parts):
+        extent = cell_len(text)
+        more = any(span.text.strip() for span in parts[index + 1 :])
+        if extent < left or (extent == left and not more):
+            out.append(Span(text, role))
+            left -= extent
+            continue
+        shown = clip(text if extent > left else text + " ", left)
+        out.append(Span(shown + " " * (left - cell_len(shown)), role))
+        break
+    return out
+
+
+def line(*cells: Cell, width: int | None = None, key: Hashable = None) -> Line:
+    """One line from cells one after the other; with `width` cut or filled to it."""
+    parts = [span for cell in cells for span in spans(cell)]
+    if width is not None:
+        parts = fit(parts, width)
+    extent = width_of(parts) if width is None else width
+    return Line(tuple(parts), (Slot(0, extent, key),) if key is not None else ())
+
+
+def beside(blocks: Sequence[Sequence[Line]], widths: Sequence[int], gap: int = 2) -> list[Line]:
+    """Columns of lines side by side; slots keep their places."""
+    height = max((len(block) for block in blocks), default=0)
+    return [_join([block[y] if y < len(block) else Line() for block in blocks], widths, gap) for y in range(height)]
+
+
+def _join(parts: Sequence[Line], widths: Sequence[int], gap: int) -> Line:
+    out: list[Span] = []
+    slots: list[Slot] = []
+    x = 0
+    for index, (part, width) in enumerate(zip(parts, widths, strict=True)):
+        last = index == len(parts) - 1
+        slots += [Slot(x + s.start, min(x + s.end, x + width), s.key) for s in part.slots]
+        out += fit(part.spans, width)
+        if not last:
+            out.append(Span(" " * gap))
+        x += width + gap
+    return Line(tuple(out), tuple(slots))
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """Words in lines of at most `width` cells; a word longer than a line is cut into pieces."""
+    lines: list[str] = []
+    current = ""
+    for word in text.split():
+        while cell_len(word) > width:
+            if current:
+                lines.append(current)
+                current = ""
+            lines.append(word[:width])
+            word = word[width:]
+        candidate = f"{current} {word}" if current else word
+        if cell_len(candidate) <= width:
+            current = candidate
+        else:
+            lines.append(current)
+            current = word
+    return [*lines, current] if current or not lines else lines

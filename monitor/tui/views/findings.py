@@ -1,0 +1,79 @@
+"""Findings: one line each, ranked as the engine ranked them, with the predicted gain."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+
+from monitor.snapshot import Finding
+from monitor.tui import format as show
+from monitor.tui.frame import Frame, HostFrame
+from monitor.tui.table import Column, Layout, chosen, heading, row
+from monitor.tui.text import Block, Cell, Line, Span, line
+from monitor.tui.views.marks import SEVERITY
+from monitor.tui.widgets.panel import Room
+
+COLUMNS = (
+    Column("title", "Findings", 30, grow=3),
+    Column("fix", "fix", 20, drop=2, grow=2, most=60),
+    Column("gain", "predicted gain", 14),
+    Column("who", "concerns", 15, drop=1, most=30),
+    Column("id", "rule", 18, drop=3),
+    Column("since", "for", 8, ">", drop=4),
+)
+
+
+def table(frame: Frame, room: Room, run: str | None = None) -> Block:
+    """All findings, or those about one run."""
+    entries = [(h, f) for h, f in frame.findings() if run is None or f.run == run]
+    if not entries:
+        return Block((line(Span(" Findings", "title"), width=room.width),), (_none(frame, room),))
+    gap = 1 if room.width < 100 else 2
+    layout = chosen(COLUMNS, room.width - 1, gap)
+    return Block((heading(layout, gap=gap, lead=1),), tuple(_rows(frame, layout, entries, gap)))
+
+
+def _none(frame: Frame, room: Room) -> Line:
+    live = any(run.state == "running" for _, run in frame.runs())
+    text = "   nothing found so far; rules need some steps first" if live else "   none without a run"
+    return line(Span(text, "dim"), width=room.width)
+
+
+def key_of(host: HostFrame, finding: Finding) -> Hashable:
+    return ("finding", host.label, finding.id, finding.run, finding.rank, finding.gpu)
+
+
+def lookup(frame: Frame, key: Hashable) -> tuple[HostFrame, Finding] | None:
+    return next(((h, f) for h, f in frame.findings() if key_of(h, f) == key), None)
+
+
+def _rows(frame: Frame, layout: Layout, entries: Iterable[tuple[HostFrame, Finding]], gap: int) -> Iterable[Line]:
+    for host, finding in entries:
+        made = row(layout, _cells(frame, host, finding), key=key_of(host, finding), gap=gap, lead=" ")
+        yield made if host.current else made.dimmed()
+
+
+def _cells(frame: Frame, host: HostFrame, finding: Finding) -> dict[str, Cell]:
+    mark = SEVERITY[finding.severity]
+    strong = "strong" if finding.severity in ("critical", "warning") else ""
+    return {
+        "title": [mark.span, Span(f" {finding.title}", strong)],
+        "fix": Span(finding.remedy.summary, "dim"),
+        "gain": Span(gain(finding), "gain" if finding.speedup else "dim"),
+        "who": Span(concerns(frame, host, finding), "dim"),
+        "id": Span(finding.id, "dim"),
+        "since": Span(show.duration(frame.now.wall - finding.since) if finding.since else "", "dim"),
+    }
+
+
+def gain(finding: Finding) -> str:
+    speed = finding.speedup
+    return show.gain(speed.low, speed.likely, speed.high) if speed else ""
+
+
+def concerns(frame: Frame, host: HostFrame, finding: Finding) -> str:
+    """The run, rank or GPU a finding is about, by the names people know."""
+    assert host.snapshot is not None
+    run = next((r.name for r in host.snapshot.runs if r.id == finding.run), finding.run)
+    gpu = next((f"GPU {g.index}" for g in host.snapshot.gpus if g.uuid == finding.gpu), None)
+    who = f"{run} r{finding.rank}" if run and finding.rank is not None else run or gpu or "this host"
+    return f"{host.label}: {who}" if frame.several else who

@@ -1,0 +1,167 @@
+"""The two lines on top of every screen: where we are and how fresh it is; and the answer."""
+
+from __future__ import annotations
+
+from monitor.snapshot import Finding, Gpu, Run, Snapshot
+from monitor.tui import format as show
+from monitor.tui.frame import Frame, HostFrame
+from monitor.tui.text import Block, Line, Span, clip, fit, line, width_of, wrap
+from monitor.tui.views.marks import SEVERITY, Mark, gpu_mark
+from monitor.tui.widgets.panel import Room
+
+LINKS = {
+    "live": Mark("●", "live", "good"),
+    "stale": Mark("◌", "stale", "warn"),
+    "down": Mark("✕", "disconnected", "alarm"),
+    "waiting": Mark("◌", "waiting", "dim"),
+}
+
+
+def header(frame: Frame, room: Room, crumb: str = "") -> Block:
+    """One line: name, host, what it has, and at the right how current all this is."""
+    right = _status(frame)
+    left = [Span(" gpumon ", "title"), *_crumb(crumb), *_hosts(frame)]
+    space = room.width - width_of(right) - 1
+    return Block((line(fit(left, max(0, space)), Span(" "), right, width=room.width),))
+
+
+def _crumb(crumb: str) -> list[Span]:
+    return [Span("▸ ", "faint"), Span(f"{crumb}  ", "strong")] if crumb else []
+
+
+def _hosts(frame: Frame) -> list[Span]:
+    if frame.several:
+        answering = sum(host.link == "live" for host in frame.hosts)
+        return [Span(f"{answering} of {len(frame.hosts)} hosts answer", "dim")]
+    snapshot = frame.hosts[0].snapshot if frame.hosts else None
+    if snapshot is None:
+        return [Span(frame.hosts[0].label if frame.hosts else "", "dim")]
+    return [Span(snapshot.host.hostname, "strong"), Span("  " + " · ".join(_facts(snapshot)), "dim")]
+
+
+def _facts(snapshot: Snapshot) -> list[str]:
+    facts = [_cards(snapshot.gpus)] if snapshot.gpus else ["no GPU"]
+    cpu, memory = snapshot.host.cpu, snapshot.host.memory
+    if cpu is not None:
+        facts.append(f"CPU {show.share(cpu.utilization_ratio)} of {cpu.cores}")
+    if memory is not None:
+        facts.append(f"RAM {show.of(memory.used_bytes, memory.total_bytes)}")
+    if snapshot.source.driver_version:
+        facts.append(f"driver {snapshot.source.driver_version}")
+    return facts
+
+
+def _cards(gpus: tuple[Gpu, ...]) -> str:
+    names = {gpu.name for gpu in gpus}
+    name = (names.pop() or "GPU").removeprefix("NVIDIA ") if len(names) == 1 else "GPUs"
+    return f"{len(gpus)} × {name}"
+
+
+def _status(frame: Frame) -> list[Span]:
+    out: list[Span] = []
+    if frame.simulated:
+        out += [Span(" simulated ", "badge"), Span(" ")]
+    if any(host.mode == "own" for host in frame.hosts):
+        out += [Span("own readings ", "dim")]
+    if frame.note:
+        out += [Span(frame.note + " ", "accent")]
+    if frame.paused:
+        out += [Span("‖ paused ", "warn")]
+    out += _freshness(frame)
+    return [*out, Span(show.clock(frame.now.wall) + " ", "dim")]
+
+
+def _freshness(frame: Frame) -> list[Span]:
+    worst = max(frame.hosts, key=lambda h: ("live", "waiting", "stale", "down").index(h.link), default=None)
+    if worst is None or (worst.mode == "replay" and worst.link == "live"):
+        return []
+    mark = LINKS[worst.link]
+    age = f" {show.duration(worst.age)}" if worst.age is not None and not worst.current else ""
+    return [mark.span, Span(f" {mark.word}{age} ", mark.role if mark.role != "good" else "dim")]
+
+
+def answer(frame: Frame, room: Room) -> Block:
+    """Is this GPU well used, and if not, why, and what to do: one line, two when it is narrow."""
+    mark, what, fix = verdict(frame)
+    lead = Span(f" {mark.symbol} ", mark.role)
+    both = f"{what}  {fix}" if fix else what
+    if room.height < 2 or len(both) + 3 <= room.width:
+        return Block(rows=(line(lead, Span(what, mark.role if mark.role != "dim" else ""), Span(f"  {fix}"), width=room.width),))
+    lines = [line(lead, Span(clip(what, room.width - 3), mark.role), width=room.width)]
+    rest = wrap(fix or what, room.width - 3) if fix else wrap(what, room.width - 3)[1:]
+    lines += [line("   ", clip(text, room.width - 3), width=room.width) for text in rest[: room.height - 1]]
+    return Block(rows=tuple(lines))
+
+
+def verdict(frame: Frame) -> tuple[Mark, str, str]:
+    """The mark, what is the case, and what to do about it."""
+    down = [host for host in frame.hosts if host.link == "down"]
+    if down and not any(host.snapshot for host in frame.hosts):
+        return LINKS["down"], f"{down[0].label} does not answer: {down[0].error}", ""
+    found = [(h, f) for h, f in frame.findings() if f.severity in ("critical", "warning")]
+    if found:
+        host, finding = min(found, key=lambda pair: pair[1].severity != "critical")
+        return SEVERITY[finding.severity], _cause(frame, host, finding), _fix(finding)
+    return _calm(frame)
+
+
+def _cause(frame: Frame, host: HostFrame, finding: Finding) -> str:
+    """ "GPU 0 31 % busy — starved by data loading (62 % of the step)"."""
+    gpu, run = _subject(host, finding)
+    where = f"{host.label}: " if frame.several else ""
+    if gpu is None or run is None or not finding.id.startswith(("input.", "transfer.")):
+        return f"{where}{finding.title}."
+    phase = "data" if finding.id.startswith("input.") else "transfer"
+    part = next((p.share for p in run.phases if p.name == phase), None)
+    cause = "data loading" if phase == "data" else "host-to-device copies"
+    tail = f" ({show.share(part)} of the step)" if part is not None else ""
+    return f"{where}GPU {gpu.index} {show.share(gpu.utilization_ratio)} busy — starved by {cause}{tail}."
+
+
+def _subject(host: HostFrame, finding: Finding) -> tuple[Gpu | None, Run | None]:
+    assert host.snapshot is not None
+    run = next((r for r in host.snapshot.runs if r.id == finding.run), None)
+    uuid = finding.gpu or (run.gpu_uuids[0] if run and run.gpu_uuids else None)
+    return next((g for g in host.snapshot.gpus if g.uuid == uuid), None), run
+
+
+def _fix(finding: Finding) -> str:
+    if not finding.remedy.summary:
+        return ""
+    text = f"Fix: {finding.remedy.summary}"
+    gain = finding.speedup
+    return text if gain is None else f"{text}, predicted {show.gain(gain.low, gain.likely, gain.high)}"
+
+
+def _calm(frame: Frame) -> tuple[Mark, str, str]:
+    snapshots = [host.snapshot for host in frame.hosts if host.snapshot]
+    if not snapshots:
+        return LINKS["waiting"], "Waiting for the first readings…", ""
+    healthy = next((f for _, f in frame.findings() if f.severity == "healthy"), None)
+    if healthy is not None:
+        return SEVERITY["healthy"], f"{healthy.title}.", ""
+    if any(True for _ in frame.runs()):
+        return SEVERITY["healthy"], "Nothing to complain about yet: runs are being watched.", ""
+    return _empty(snapshots)
+
+
+def _empty(snapshots: list[Snapshot]) -> tuple[Mark, str, str]:
+    blind = next((s.source for s in snapshots if not s.gpus and s.source.detail), None)
+    fix = "Start one: gpumon run -- python train.py"
+    if blind is not None:
+        return Mark("○", "no GPU", "dim"), f"No GPU: {blind.detail} No training run.", fix
+    idle = sum(gpu_mark(gpu, s).word == "idle" for s in snapshots for gpu in s.gpus)
+    total = sum(len(s.gpus) for s in snapshots)
+    return Mark("○", "idle", "dim"), f"No training run; {idle} of {total} GPUs idle.", fix
+
+
+def unreachable(frame: Frame, room: Room) -> list[Line]:
+    """A line for each host that does not answer, so that none is silently missing."""
+    out = []
+    for host in frame.hosts:
+        if host.link in ("down", "waiting") and (frame.several or host.snapshot):
+            mark = LINKS[host.link]
+            age = f", last readings {show.duration(host.age)} old" if host.age is not None else ""
+            text = f"{host.label} {mark.word}{age}: {host.error or 'no answer yet'}"
+            out.append(line(Span(f" {mark.symbol} ", mark.role), clip(text, room.width - 4), width=room.width))
+    return out

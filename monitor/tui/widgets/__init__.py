@@ -1,0 +1,1 @@
+"""The two widgets everything is drawn with, and the graphs in them."""

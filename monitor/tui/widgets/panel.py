@@ -1,0 +1,250 @@
+"""The one widget that draws: lines in, changed lines out to the terminal.
+
+A `DataTable` repaints every row when one cell changes; this compares lines and repaints the ones
+that differ. Rows may hold slots: things to move over and to choose, by key or mouse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import Binding
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from monitor.tui.ascii import plain
+from monitor.tui.text import Block, Line, Slot
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How much a view may use, and whether it must do without colour."""
+
+    width: int
+    height: int
+    plain: bool = False
+
+
+Build = Callable[[Room], Block]
+
+
+class Panel(ScrollView, can_focus=True):
+    """Shows a block. `build` is asked again whenever there is new data or new room."""
+
+    DEFAULT_CSS = """
+    Panel { height: 1fr; width: 1fr; overflow-x: hidden; overflow-y: auto; scrollbar-size-vertical: 1;
+            scrollbar-gutter: auto; background: transparent; }
+    """
+    BINDINGS = [
+        Binding("down,j", "move(1)", "Down", show=False, tooltip="Next row, or scroll"),
+        Binding("up,k", "move(-1)", "Up", show=False, tooltip="Previous row, or scroll"),
+        Binding("right", "side(1)", "Right", show=False, tooltip="Next item of the row"),
+        Binding("left", "side(-1)", "Left", show=False, tooltip="Previous item of the row"),
+        Binding("pagedown,ctrl+d", "page(1)", "Page down", show=False),
+        Binding("pageup,ctrl+u", "page(-1)", "Page up", show=False),
+        Binding("home,g", "edge(-1)", "Top", show=False),
+        Binding("end,G", "edge(1)", "Bottom", show=False),
+        Binding("enter", "choose", "Open", key_display="⏎", tooltip="Open what the cursor is on"),
+    ]
+
+    class Chosen(Message):
+        """A slot was opened (Enter, or a click on the one the cursor is on)."""
+
+        def __init__(self, panel: Panel, key: Hashable) -> None:
+            super().__init__()
+            self.panel = panel
+            self.key = key
+
+        @property
+        def control(self) -> Panel:
+            return self.panel
+
+    class Moved(Chosen):
+        """The cursor is on another slot."""
+
+    def __init__(self, build: Build, *, id: str | None = None, classes: str | None = None, focusable: bool = True) -> None:
+        super().__init__(id=id, classes=classes)
+        self._build = build
+        self._lines: tuple[Line, ...] = ()
+        self._head = 0
+        self._cursor: Hashable = None
+        self._place = (0, 0)
+        self.can_focus = focusable
+
+    # ── content ──────────────────────────────────────────────────────────────────────────────────
+
+    def rebuild(self) -> None:
+        """Ask for the content again and repaint what is different."""
+        if self.size.width <= 0 or not self.is_attached:
+            return
+        room = Room(self.size.width, self.size.height, self._plain)
+        block = self._build(room)
+        self._show((*block.head, *block.rows), len(block.head))
+
+    def _show(self, lines: tuple[Line, ...], head: int) -> None:
+        old, self._lines = self._lines, lines
+        moved = self._follow_cursor()
+        if len(old) != len(lines) or head != self._head:
+            self._head = head
+            self.virtual_size = Size(self.size.width, len(lines))
+            self.refresh()
+            return
+        for index, (before, after) in enumerate(zip(old, lines, strict=True)):
+            if before is not after and before != after:
+                self._refresh_index(index)
+        if moved:
+            self.refresh()
+
+    def _refresh_index(self, index: int) -> None:
+        y = index if index < self._head else index - round(self.scroll_offset.y)
+        if (index < self._head or y >= self._head) and y < self.size.height:
+            self.refresh(Region(0, y, self.size.width, 1))
+
+    @property
+    def _plain(self) -> bool:
+        return bool(getattr(self.app, "plain", False))
+
+    def on_resize(self) -> None:
+        self.rebuild()
+
+    # ── drawing ──────────────────────────────────────────────────────────────────────────────────
+
+    def render_line(self, y: int) -> Strip:
+        index = y if y < self._head else y + round(self.scroll_offset.y)
+        width = self.size.width
+        if index >= len(self._lines):
+            return Strip.blank(width, self.rich_style)
+        line = self._lines[index]
+        strip = Strip(self._segments(line))
+        slot = self._slot_here(line, index)
+        if slot is not None:
+            strip = self._mark(strip, slot)
+        return strip.adjust_cell_length(width).apply_style(self.rich_style)
+
+    def _segments(self, line: Line) -> list[Segment]:
+        styles: dict[str, Style] = getattr(self.app, "palette", {})
+        show = plain if getattr(self.app, "ascii_only", False) else str
+        base = styles.get("", Style.null())
+        return [Segment(show(text), styles.get(role, base)) for text, role in line.spans]
+
+    def _mark(self, strip: Strip, slot: Slot) -> Strip:
+        """The cursor: a ground of its own and, never by colour alone, a pointer at the left."""
+        styles: dict[str, Style] = getattr(self.app, "palette", {})
+        ground = styles.get("cursor" if self.has_focus else "cursor.blur", Style(reverse=True))
+        end = min(slot.end, self.size.width)
+        parts = list(strip.adjust_cell_length(self.size.width).divide([slot.start, end, self.size.width]))
+        inside = list(parts[1])
+        if self.has_focus and inside and inside[0].text.startswith(" "):
+            pointer = plain("▸") if getattr(self.app, "ascii_only", False) else "▸"
+            first = inside[0]
+            inside[:1] = [Segment(pointer, styles.get("key")), Segment(first.text[1:], first.style)]
+        marked = [Segment(s.text, s.style + ground if s.style and not s.style.bgcolor else (s.style or ground)) for s in inside]
+        return Strip([*parts[0], *marked, *(parts[2] if len(parts) > 2 else ())])
+
+    # ── cursor ───────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def cursor(self) -> Hashable:
+        """What the cursor stands on."""
+        return self._cursor
+
+    @cursor.setter
+    def cursor(self, key: Hashable) -> None:
+        self._cursor = key
+        self._follow_cursor()
+        self._reveal()
+        self.refresh()
+
+    def _slot_here(self, line: Line, index: int) -> Slot | None:
+        if self._cursor is None or index < self._head:
+            return None
+        return next((slot for slot in line.slots if slot.key == self._cursor), None)
+
+    def _rows(self) -> list[tuple[int, Line]]:
+        return [(i, line) for i, line in enumerate(self._lines) if i >= self._head and line.slots]
+
+    def _follow_cursor(self) -> bool:
+        """Keep the cursor on its thing when rows move; when the thing is gone, stay in place."""
+        rows = self._rows()
+        if not rows:
+            changed, self._cursor = self._cursor is not None, None
+            return changed
+        for row, (_, line) in enumerate(rows):
+            for column, slot in enumerate(line.slots):
+                if slot.key == self._cursor:
+                    self._place = (row, column)
+                    return False
+        row = min(self._place[0], len(rows) - 1)
+        slots = rows[row][1].slots
+        self._place = (row, min(self._place[1], len(slots) - 1))
+        self._cursor = slots[self._place[1]].key
+        return True
+
+    def _go(self, row: int, column: int) -> None:
+        rows = self._rows()
+        row = max(0, min(row, len(rows) - 1))
+        slots = rows[row][1].slots
+        self._place = (row, max(0, min(column, len(slots) - 1)))
+        self._cursor = slots[self._place[1]].key
+        self._reveal()
+        self.refresh()
+        self.post_message(self.Moved(self, self._cursor))
+
+    def _reveal(self) -> None:
+        rows = self._rows()
+        if not rows:
+            return
+        index = rows[min(self._place[0], len(rows) - 1)][0]
+        top, room = round(self.scroll_offset.y), self.size.height - self._head
+        if index - self._head < top:
+            self.scroll_to(y=max(0, index - self._head), animate=False)
+        elif index - self._head >= top + room:
+            self.scroll_to(y=index - self._head - room + 1, animate=False)
+
+    def action_move(self, by: int) -> None:
+        if not self._rows():
+            self.scroll_relative(y=by, animate=False)
+        else:
+            self._go(self._place[0] + by, self._place[1])
+
+    def action_side(self, by: int) -> None:
+        if self._rows():
+            self._go(self._place[0], self._place[1] + by)
+
+    def action_page(self, by: int) -> None:
+        step = max(1, self.size.height - self._head - 1) * by
+        if self._rows():
+            self._go(self._place[0] + step, self._place[1])
+        else:
+            self.scroll_relative(y=step, animate=False)
+
+    def action_edge(self, which: int) -> None:
+        if self._rows():
+            self._go(0 if which < 0 else len(self._lines), self._place[1])
+        else:
+            self.scroll_to(y=0 if which < 0 else len(self._lines), animate=False)
+
+    def action_choose(self) -> None:
+        if self._cursor is not None:
+            self.post_message(self.Chosen(self, self._cursor))
+
+    def on_click(self, event: events.Click) -> None:
+        index = event.y if event.y < self._head else event.y + round(self.scroll_offset.y)
+        if index >= len(self._lines):
+            return
+        slot = next((s for s in self._lines[index].slots if s.start <= event.x < s.end), None)
+        if slot is None:
+            return
+        if index < self._head or (slot.key == self._cursor and self.has_focus):
+            self.post_message(self.Chosen(self, slot.key))
+            return
+        self._cursor = slot.key
+        self._follow_cursor()
+        self.refresh()
+        self.post_message(self.Moved(self, slot.key))

@@ -1,0 +1,1 @@
+"""Tests of the screen: scenes, goldens, keys."""

@@ -1,0 +1,302 @@
+"""Realistic snapshots for every situation the screens must show, made without a daemon or a GPU.
+
+A scene is a list of ticks: the trails (graphs) come from feeding them one after the other. All
+numbers follow from the tick and the index, so a golden file never changes by itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import msgspec
+
+from monitor.snapshot import (
+    Activity,
+    Cgroup,
+    Collector,
+    Cpu,
+    Device,
+    Disk,
+    Errors,
+    Finding,
+    Gpu,
+    GpuProcess,
+    Host,
+    LoaderTimes,
+    Memory,
+    MigInstance,
+    Network,
+    Nvlink,
+    Pcie,
+    Phase,
+    Process,
+    Rank,
+    Remedy,
+    Run,
+    Snapshot,
+    Source,
+    Speedup,
+    Stall,
+    Times,
+    Window,
+)
+
+NOW = 1_780_000_000.0
+GIB = 2**30
+TICKS = 120
+
+HEALTHY = {"data": 0.03, "transfer": 0.02, "forward": 0.31, "backward": 0.55, "optimizer": 0.07, "other": 0.02}
+STARVED = {"data": 0.62, "transfer": 0.04, "forward": 0.11, "backward": 0.18, "optimizer": 0.03, "other": 0.02}
+
+
+def wave(tick: int, index: int, low: float, high: float, period: float = 17.0) -> float:
+    """A smooth figure between two bounds."""
+    turn = math.sin(tick / period * 6.28 + index * 1.7) * 0.6 + math.sin(tick * 1.93 + index) * 0.4
+    return low + (high - low) * (turn + 1) / 2
+
+
+def gpu(index: int, tick: int, *, low: float = 0.93, high: float = 0.99, simulated: bool = True, pid: int | None = None) -> Gpu:
+    """One H100 with a use between `low` and `high`."""
+    use = wave(tick, index, low, high)
+    return Gpu(
+        index=index, uuid=f"GPU-{index:04d}", name="NVIDIA H100 80GB HBM3", simulated=simulated,
+        pci_bus_id=f"0000:{0x18 + index * 8:02x}:00.0", minor=index, architecture="hopper", compute_capability="9.0",
+        utilization_ratio=round(use, 3), memory_utilization_ratio=round(use * 0.55, 3),
+        encoder_utilization_ratio=0.0, decoder_utilization_ratio=0.0,
+        memory_used_bytes=int((12 + 58 * min(1.0, use + 0.02)) * GIB), memory_total_bytes=80 * GIB, memory_reserved_bytes=GIB // 2,
+        power_watts=round(90 + 580 * use, 1), power_limit_watts=700.0, energy_joules=3.1e7 + tick * 400,
+        temperature_celsius=round(38 + 30 * use), temperature_slowdown_celsius=87, temperature_shutdown_celsius=92,
+        memory_temperature_celsius=round(44 + 34 * use), memory_temperature_limit_celsius=95,
+        sm_clock_hertz=1.98e9, sm_clock_max_hertz=1.98e9, memory_clock_hertz=2.619e9, memory_clock_max_hertz=2.619e9,
+        pstate=0, throttle={"gpu_idle": False, "sw_power_cap": False, "hw_slowdown": False, "sw_thermal_slowdown": False, "hw_thermal_slowdown": False},
+        pcie=Pcie(5, 5, 16, 16, 1.1e9 * use, 4.2e9 * use, 0),
+        nvlink=Nvlink(18, 41e9 * use, 40e9 * use, 450e9),
+        errors=Errors(ecc_corrected_volatile=0, ecc_uncorrected_volatile=0, ecc_corrected_aggregate=2, ecc_uncorrected_aggregate=0, remapped_rows_corrected=0, remapped_rows_uncorrected=0, remapped_rows_pending=False, remapped_rows_failed=False),
+        activity=Activity(round(use * 0.9, 3), round(use * 0.48, 3), round(use * 0.41, 3), round(use * 0.37, 3)),
+        mig_enabled=False,
+        processes=(GpuProcess(pid or 4100 + index, "compute", int(58 * use * GIB), round(use, 3)),),
+    )  # fmt: skip
+
+
+def idle(index: int, tick: int) -> Gpu:
+    """A GPU nobody uses."""
+    return msgspec.structs.replace(
+        gpu(index, tick), utilization_ratio=0.0, memory_used_bytes=int(0.6 * GIB), power_watts=71.0 + index % 3,
+        temperature_celsius=33 + index % 4, sm_clock_hertz=3.45e8, processes=(), pstate=8,
+        memory_utilization_ratio=0.0, activity=Activity(0.0, 0.0, 0.0, 0.0),
+        pcie=Pcie(1, 5, 16, 16, 0.0, 0.0, 0), nvlink=Nvlink(18, 0.0, 0.0, 450e9), throttle={"gpu_idle": True},
+    )  # fmt: skip
+
+
+def host(tick: int, name: str = "lab-07", *, cores: int = 64, use: float = 0.34) -> Host:
+    busy = wave(tick, 3, use * 0.8, min(1.0, use * 1.2))
+    return Host(
+        hostname=name, kernel="Linux 6.8.0", boot_time=NOW - 9e5,
+        cpu=Cpu(cores, round(busy, 3), tuple(round(wave(tick, c, 0, min(1, use * 2)), 2) for c in range(cores)), busy * 0.8, busy * 0.2, 0.01, 0.0, 21.4, 19.0, 17.2, 2.9e9),
+        memory=Memory(512 * GIB, 394 * GIB, 118 * GIB, 80 * GIB, 4 * GIB, 8 * GIB, 0, 0.0, 0.0),
+        disks=(Disk("nvme0n1", 3.4e8, 2.1e6, 0.22, False),), networks=(Network("eth0", 1.2e6, 9.1e5),),
+        cgroup=Cgroup(), shm_free_bytes=60 * GIB,
+    )  # fmt: skip
+
+
+def phases(shares: dict[str, float], step: float, total: float = 9000.0) -> tuple[Phase, ...]:
+    return tuple(Phase(n, s, s * step, s * step * 0.97, s * step * 1.3, s * total) for n, s in shares.items())
+
+
+def times(step: float, count: int = 512) -> Times:
+    return Times(count, step, step * 0.98, step * 1.14, step * 1.4, step * 0.9, step * 2.1, step * 0.08)
+
+
+def timeline(shares: dict[str, float], step: float, batch: int, *, windows: int = 48, decay: float = 0.0) -> tuple[Window, ...]:
+    """A run's past: noise on the shares, a checkpoint and a validation now and then, a falling loss."""
+    out = []
+    for index in range(windows):
+        slow = 1 + decay * index / windows
+        noise = 1 + 0.12 * math.sin(index * 1.3)
+        data = min(0.9, shares["data"] * noise * (slow if decay else 1))
+        rest = (1 - data) / (1 - shares["data"])
+        parts = {name: (data if name == "data" else share * rest) for name, share in shares.items()}
+        stalls = ("validate",) if index % 16 == 15 else ("checkpoint",) if index % 12 == 11 else ()
+        stalls = ("recompile",) if index == 1 else stalls
+        if stalls:
+            parts = {name: share * 0.75 for name, share in parts.items()} | {stalls[0]: 0.25}
+        length = step * slow * noise
+        out.append(Window(
+            NOW - (windows - index) * 60, 60.0, int(index * 60 / step), int(60 / length), length * 0.98, length * 1.15,
+            length * (9 if stalls else 1.6), batch / length, parts, round(data * 0.9, 3), 2.3 * math.exp(-index / 18) + 0.31 + 0.02 * math.sin(index),
+            int((3.1 + index * 0.01) * GIB), int(11.6 * GIB), 1 - data, 1.98e9, stalls))  # fmt: skip
+    return tuple(out)
+
+
+def rank(number: int, shares: dict[str, float], step: float, *, batch: int = 64, pid: int = 4100, steps: int = 12_431, gpu_uuid: str | None = None, live: tuple[str, float] = ("forward", 0.02), state: str = "running", world: int = 1) -> Rank:
+    return Rank(
+        rank=number, state=state, pid=pid, local_rank=number, hostname="lab-07", gpu_uuid=gpu_uuid or f"GPU-{number:04d}", device=f"cuda:{number}",
+        steps=steps, samples=steps * batch, epoch=7, warmup_steps=12, live_phase=live[0], live_seconds=live[1], last_step_time=NOW - 0.2,
+        step=times(step), whole=times(step * 1.02, steps), phases=phases(shares, step), iterations_per_second=1 / step, samples_per_second=batch / step,
+        device_times=Device(1 - shares["data"], shares["data"] * 0.95, 1.4, 512, 0),
+        loader=LoaderTimes(512, 0.0004, 0.19, 0.003, 0.008, 0.18, 0.002, 0.97, batch),
+        stalls=(Stall("validate", 7, 84.0, 0.02, 1780.0, 12.0, steps - 400), Stall("checkpoint", 9, 40.5, 0.011, 1300.0, 4.5, steps - 120)),
+        loss=0.4127, scalars={"accuracy": 0.8713, "lr": 0.0003, "cuda.allocated_bytes": 9.8 * GIB, "cuda.reserved_bytes": 11.2 * GIB, "gc.seconds": 0.41, "dynamo.recompiles": 1.0},
+        overhead_ratio=0.0006)  # type: ignore[arg-type]  # fmt: skip
+
+
+CONFIG = {
+    "torch": "2.13.0", "python": "3.11.7", "cuda": "12.8", "device": "cuda:0", "cpu_count": 64,
+    "loader": {"num_workers": 0, "batch_size": 64, "prefetch_factor": None, "pin_memory": False, "persistent_workers": False},
+    "optimizer": {"class": "AdamW", "fused": False, "foreach": None}, "model": {"class": "ResNet", "parameters": 25_557_032, "compiled": False},
+    "precision": {"autocast": False, "matmul_tf32": False}, "cudnn": {"benchmark": False},
+    "hotspots": [{"phase": "fetch", "function": "decode", "file": "data.py", "line": 48, "share": 0.71, "seconds": 0.0021, "kind": "cpu"}],
+}  # fmt: skip
+
+
+def run(name: str, shares: dict[str, float], step: float, *, ranks: int = 1, first: int = 0, batch: int = 64, steps: int = 12_431, trend: float = 0.97, state: str = "running", live: tuple[str, float] = ("forward", 0.02), skew: float = 0.0) -> Run:
+    members = tuple(rank(i, shares, step * (1 + skew * (i == ranks - 1)), batch=batch, pid=4100 + first + i, steps=steps, gpu_uuid=f"GPU-{first + i:04d}", live=live, state=state) for i in range(ranks))
+    line = timeline(shares, step, batch, decay=0 if trend > 0.9 else 1.5)
+    return Run(
+        id=f"{name}-8f3a21", name=name, state=state, started=NOW - 3120, ranks=members, world_size=ranks, first_step_time=NOW - 3080,
+        command=f"python train.py --name {name} --batch {batch}", script="train.py", user="maya", hostname="lab-07", git_commit="4c1de07", sdk_version="0.1.0", way="auto",
+        config=CONFIG, steps=steps * ranks, batch_size=batch, iterations_per_second=1 / step, samples_per_second=batch * ranks / step,
+        step=times(step), phases=phases(shares, step), starved_ratio=round(shares["data"] * 0.95, 3), trend_ratio=trend, stalls=members[0].stalls,
+        timeline=line, gpu_uuids=tuple(f"GPU-{first + i:04d}" for i in range(ranks)), pids=tuple(m.pid for m in members))  # type: ignore[arg-type]  # fmt: skip
+
+
+def process(pid: int, *, role: str = "trainer", parent: int = 900, run_id: str | None = None, number: int | None = None, tick: int = 0, command: str = "python train.py") -> Process:
+    return Process(pid, parent, role, "python", command, ("maya", "jonas", "root")[pid % 3], round(wave(tick, pid, 0.2, 1.6), 2), int(wave(0, pid, 0.4, 6) * GIB), 12 + pid % 40, 2.1e6, 0.0, 0.0, NOW - 3100, "train-job" if pid % 2 else None, None, "88123" if pid % 3 else None, Cgroup(), run_id, number)  # type: ignore[arg-type]
+
+
+NO_WORKERS = Finding(
+    "input.no_workers", "critical", "The GPU waits for data: the loader has no workers",
+    run="resnet50-naive-8f3a21", gpu="GPU-0000", since=NOW - 1260,
+    evidence={"data_share": 0.62, "data_wait_seconds": 0.1934, "step_seconds": 0.312, "num_workers": 0, "fetch_seconds": 0.19, "getitem_seconds": 0.003, "cpu_idle_cores": 41.0},
+    remedy=Remedy(
+        "num_workers 0→6, pinned memory, persistent workers",
+        " loader = DataLoader(\n     dataset,\n     batch_size=64,\n-    num_workers=0,\n+    num_workers=6,\n+    pin_memory=True,\n+    persistent_workers=True,\n+    prefetch_factor=4,\n )\n-images = images.to(device)\n+images = images.to(device, non_blocking=True)\n",
+    ),
+    speedup=Speedup(1.7, 2.1, 2.4, "the step becomes max(0.119 s compute, 0.19 s ÷ 6 workers)"),
+    why="Batches are made in the training process itself, one after the other: while it decodes images the GPU has nothing to do. Workers make the next batches while the GPU works on this one.",
+)  # fmt: skip
+AMP = Finding(
+    "compute.amp_off", "warning", "Full precision on tensor cores: autocast is off", run="resnet50-naive-8f3a21", since=NOW - 1200,
+    evidence={"forward_share": 0.11, "backward_share": 0.18, "tensor_active_ratio": 0.04, "autocast": False},
+    remedy=Remedy("autocast to bfloat16", "+with torch.autocast('cuda', dtype=torch.bfloat16):\n     loss = criterion(model(images), target)\n"),
+    speedup=Speedup(1.05, 1.17, 1.22, "compute is 29 % of the step"), why="H100 tensor cores run bfloat16 at twice the rate of TF32.",
+)  # fmt: skip
+CHECKPOINT = Finding(
+    "job.checkpoint", "hint", "Checkpoints hold the training for 1.1 % of the time", run="resnet50-naive-8f3a21", since=NOW - 600,
+    evidence={"checkpoint_seconds": 4.5, "every_steps": 1300, "share": 0.011}, remedy=Remedy("save in the background", "-torch.save(state, path)\n+async_save(state, path)\n"),
+    speedup=Speedup(1.0, 1.01, 1.01, "1.1 % of the time"), why="The loop stands still while the file is written.",
+)  # fmt: skip
+POWER = Finding(
+    "device.power_cap", "warning", "GPU 2 is held back by its power limit", gpu="GPU-0002", since=NOW - 300,
+    evidence={"sm_clock_hertz": 1.32e9, "sm_clock_max_hertz": 1.98e9, "power_watts": 349.0, "power_limit_watts": 350.0},
+    remedy=Remedy("raise the power limit to 700 W", "nvidia-smi -i 2 -pl 700"), speedup=Speedup(1.1, 1.25, 1.4, "clock ratio"), why="The other GPUs of the run wait for the slowest.",
+)  # fmt: skip
+HUNG = Finding(
+    "trend.hung", "critical", "No step for 4 m 12 s: rank 3 stands in backward", run="llama-ft-8f3a21", rank=3, since=NOW - 252,
+    evidence={"live_phase": "backward", "live_seconds": 252.0, "usual_step_seconds": 0.84, "ranks_waiting": 7},
+    remedy=Remedy("look where it stands", "py-spy dump --pid 4103"), why="Seven ranks wait in the all-reduce for one.",
+)  # fmt: skip
+LOST = Finding("device.lost", "critical", "GPU 5 has fallen off the bus (XID 79)", gpu="GPU-0005", since=NOW - 64, evidence={"xid": 79}, remedy=Remedy("drain the node and reset the GPU", "nvidia-smi --gpu-reset -i 5"), why="Work on it is lost; the driver does not answer for it.")  # fmt: skip
+FINE = Finding("healthy.ok", "healthy", "Well used: GPUs 96 % busy, data 3 % of the step", run="llama-ft-8f3a21", since=NOW - 3000)
+
+
+def snapshot(tick: int, gpus: tuple[Gpu, ...], runs: tuple[Run, ...] = (), findings: tuple[Finding, ...] = (), processes: tuple[Process, ...] = (), *, simulated: bool = True, name: str = "lab-07", cores: int = 64) -> Snapshot:
+    source = Source("simulated" if simulated else "nvml", True, None, "570.86.15", "12.8", "12.570.86")
+    return Snapshot(
+        seq=tick, time=NOW - TICKS + tick, monotonic=1000.0 + tick, interval_seconds=1.0, source=source, host=host(tick, name, cores=cores), gpus=gpus,
+        processes=processes, runs=runs, findings=findings, collectors=(Collector("gpu", True, 0.004, NOW), Collector("host", True, 0.006, NOW), Collector("runs", True, 0.002, NOW)), version="0.1.0")  # fmt: skip
+
+
+def _workers(parent: int, count: int, run_id: str, tick: int) -> tuple[Process, ...]:
+    return tuple(process(parent * 10 + i, role="worker", parent=parent, run_id=run_id, number=0, tick=tick, command="python train.py (pt_data_worker)") for i in range(count))
+
+
+def no_gpu(tick: int) -> Snapshot:
+    snap = snapshot(tick, ())
+    none = Source("none", False, "NVML library not found: is the NVIDIA driver installed?")
+    return msgspec.structs.replace(snap, source=none, runs=(_cpu_run(),), processes=(process(4100, run_id="tcn-cpu-8f3a21", number=0, tick=tick),))
+
+
+def _cpu_run() -> Run:
+    made = run("tcn-cpu", HEALTHY, 0.041, batch=512)
+    plain = tuple(msgspec.structs.replace(r, gpu_uuid=None, device="cpu", device_times=Device()) for r in made.ranks)
+    return msgspec.structs.replace(made, ranks=plain, gpu_uuids=(), starved_ratio=None)
+
+
+def data_bound(tick: int) -> Snapshot:
+    found = (NO_WORKERS, AMP, CHECKPOINT)
+    trainer = process(4100, run_id=NO_WORKERS.run, number=0, tick=tick, command="python train.py --name resnet50-naive --batch 64")
+    return snapshot(tick, (gpu(0, tick, low=0.12, high=0.5),), (run("resnet50-naive", STARVED, 0.312),), found, (trainer,))
+
+
+def one_busy(tick: int) -> Snapshot:
+    fine = msgspec.structs.replace(FINE, run="resnet50-fast-8f3a21")
+    made = run("resnet50-fast", HEALTHY, 0.121)
+    busy = process(4100, run_id=made.id, number=0, tick=tick)
+    return snapshot(tick, (gpu(0, tick),), (made,), (fine,), (busy, *_workers(4100, 6, made.id, tick)))
+
+
+def no_run(tick: int) -> Snapshot:
+    return snapshot(tick, tuple(idle(i, tick) for i in range(8)))
+
+
+def eight(tick: int) -> Snapshot:
+    """Four runs on eight GPUs, one of them starved, fifty processes."""
+    runs = (run("llama-ft", HEALTHY, 0.84, ranks=4, batch=16), run("resnet50-naive", STARVED, 0.312, first=4), run("unet-tom500", HEALTHY | {"data": 0.09, "backward": 0.49}, 0.19, first=5, ranks=2, trend=0.71), run("reid-pk", HEALTHY, 0.066, first=7, batch=32))
+    gpus = tuple(gpu(i, tick, low=0.12, high=0.5) if i == 4 else gpu(i, tick) for i in range(8))
+    trainers = tuple(process(m.pid, run_id=r.id, number=m.rank, tick=tick) for r in runs for m in r.ranks)
+    workers = tuple(w for r in runs for m in r.ranks[:7] for w in _workers(m.pid, 6, r.id, tick) if r.name != "resnet50-naive")
+    found = (msgspec.structs.replace(NO_WORKERS, gpu="GPU-0004"), msgspec.structs.replace(AMP, gpu="GPU-0004"), CHECKPOINT, FINE)
+    return snapshot(tick, gpus, runs, found, (trainers + workers)[:50])
+
+
+def sixteen(tick: int) -> Snapshot:
+    runs = (run("llama-ft", HEALTHY, 0.84, ranks=16, batch=16, skew=0.2),)
+    trainers = tuple(process(m.pid, run_id=runs[0].id, number=m.rank, tick=tick) for m in runs[0].ranks)
+    return snapshot(tick, tuple(gpu(i, tick) for i in range(16)), runs, (FINE,), trainers)
+
+
+def lost(tick: int) -> Snapshot:
+    snap = eight(tick)
+    gone = msgspec.structs.replace(snap.gpus[5], state="lost", state_detail="GPU is lost (XID 79)", age_seconds=64.0, errors=Errors(xid_counts={"79": 1}, xid_last=79, xid_last_time=NOW - 64))
+    hung = msgspec.structs.replace(snap.gpus[6], state="hung", state_detail="the driver has not answered for 12 s", age_seconds=12.0)
+    return msgspec.structs.replace(snap, gpus=(*snap.gpus[:5], gone, hung, snap.gpus[7]), findings=(LOST, *snap.findings))
+
+
+def mig(tick: int) -> Snapshot:
+    parts = tuple(MigInstance(f"MIG-{i}", f"{size}g.{size * 10}gb", i, 0, int(wave(tick, i, 2, size * 9) * GIB), size * 10 * GIB) for i, size in enumerate((3, 2, 1, 1)))
+    card = msgspec.structs.replace(gpu(0, tick), mig_enabled=True, mig=parts, utilization_ratio=None, memory_utilization_ratio=None)
+    return snapshot(tick, (card, gpu(1, tick)), (run("reid-pk", HEALTHY, 0.066, first=1, batch=32),), (msgspec.structs.replace(FINE, run="reid-pk-8f3a21"),))
+
+
+def hung(tick: int) -> Snapshot:
+    made = run("llama-ft", HEALTHY, 0.84, ranks=8, batch=16, state="stalled", live=("backward", 252.0))
+    ranks = tuple(r if r.rank == 3 else msgspec.structs.replace(r, live_phase="backward", live_seconds=251.0) for r in made.ranks)
+    made = msgspec.structs.replace(made, ranks=ranks, iterations_per_second=0.0, samples_per_second=0.0)
+    return snapshot(tick, tuple(gpu(i, tick, low=0.99, high=1.0) for i in range(8)), (made,), (HUNG,), tuple(process(r.pid, run_id=made.id, number=r.rank, tick=tick) for r in ranks))
+
+
+def throttled(tick: int) -> Snapshot:
+    hot = tick > 60
+    cards = [gpu(i, tick) for i in range(4)]
+    if hot:
+        cards[2] = msgspec.structs.replace(cards[2], sm_clock_hertz=1.32e9, power_watts=349.0, power_limit_watts=350.0, throttle={"sw_power_cap": True, "hw_slowdown": False, "sw_thermal_slowdown": tick % 20 > 12})
+    return snapshot(tick, tuple(cards), (run("llama-ft", HEALTHY, 0.84, ranks=4, batch=16, skew=0.3),), (POWER,))
+
+
+def consumer(tick: int) -> Snapshot:
+    """A card that tells little: absence everywhere, real source."""
+    bare = Gpu(0, "GPU-7777", "NVIDIA GeForce GTX 1650", utilization_ratio=0.4, memory_used_bytes=2 * GIB, memory_total_bytes=4 * GIB, temperature_celsius=61)
+    return snapshot(tick, (bare,), simulated=False, cores=8)
+
+
+SCENES: dict[str, Callable[[int], Snapshot]] = {
+    "no-gpu": no_gpu, "data-bound": data_bound, "one-busy": one_busy, "no-run": no_run, "eight": eight, "sixteen": sixteen,
+    "lost": lost, "mig": mig, "hung": hung, "throttled": throttled, "consumer": consumer,
+}  # fmt: skip
+
+
+def ticks(name: str, count: int = TICKS) -> list[Snapshot]:
+    """The scene's last `count` ticks, the newest at `NOW`."""
+    return [SCENES[name](tick) for tick in range(TICKS - count + 1, TICKS + 1)]
