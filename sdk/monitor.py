@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import os
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any, TypeVar
 
-from . import __version__, identity, ring
+from . import __version__, identity, registry, ring
 from .guard import Compiling, look_for_torch, say_once
+from .loader import LoaderWatch
 from .phases import BETWEEN, DATA, OTHER
 from .recorder import Recorder, watch_gc
 from .rings import NoRing, open_ring
@@ -60,12 +63,15 @@ class TrainingMonitor:
         self.batch_size = batch_size
         self.tokens_per_step = tokens_per_step
         self.way = way
+        self.late = False
+        self.before_stop: Callable[[], None] | None = None
         self.inactive: str | None = None
+        self.loaders = LoaderWatch()
         self._directory = directory
         self._recorder = Recorder(None)
         self._recorder.on = False
         self._phases: dict[str, Phase] = {}
-        self._scalars = ScalarTable(None)
+        self._scalars = ScalarTable()
         self._meta: dict[str, Any] = {}
         self._started = self._seconds = 0.0
         self._undo: list[Callable[[], object]] = []
@@ -83,26 +89,57 @@ class TrainingMonitor:
 
     def _start(self) -> None:
         look_for_torch()
-        self._recorder = Recorder(self._open())
-        self._scalars = ScalarTable(self._recorder.writer)
+        self._stamps = time.monotonic_ns(), time.time_ns()
+        self._recorder = Recorder(None)
+        self._scalars = ScalarTable()
         self._phases.clear()
+        self.inactive = None
         for phase in (DATA, BETWEEN):
             self._recorder.totals.use(phase)
         self._recorder.on_slow = self._housekeeping
         self._started = time.monotonic()
         self._undo = [watch_gc(self._recorder)]
-        atexit.register(self.stop_monitoring)
+        atexit.register(self._at_exit)
+        if not self.late and registry.auto() is None:
+            self.open_late()
 
-    def _open(self) -> Any:
+    def open_late(self) -> None:
+        """Create the ring. At the start; the auto way waits until the process is seen to train."""
+        if self._recorder.writer is not None or self.inactive:
+            return
         self._meta = identity.describe(self.name, self.way, __version__)
         self._meta["batch_size"] = self.batch_size
         try:
-            return open_ring(self._meta, self._directory)
+            writer = open_ring(self._meta, self._directory, self._stamps)
         except NoRing as reason:
-            self.inactive = str(reason)
-            if "GPUMON_DISABLE" not in self.inactive:
-                say_once(f"this run is not recorded ({reason}); get_summary() still works")
-            return None
+            self._without_ring(str(reason))
+            return
+        self._scalars.attach(writer)
+        self._recorder.attach(writer)
+        self._meta_changed()
+
+    def _without_ring(self, reason: str) -> None:
+        self.inactive = reason
+        if "GPUMON_DISABLE" not in reason:
+            say_once(f"this run is not recorded ({reason}); get_summary() still works")
+
+    def _claim(self) -> None:
+        """The script marks its own phases: the auto way, if it runs here, steps back."""
+        auto = registry.auto()
+        if auto is not None and auto.monitor is not self:
+            auto.retire()
+        self.open_late()
+
+    def abandon(self) -> None:
+        """End this run; as if it had never been when it has no step yet."""
+        path = self.path if not self._recorder.totals.steps else None
+        self.stop_monitoring()
+        if path is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+
+    def _at_exit(self) -> None:
+        self.stop_monitoring(failed=getattr(sys, "last_value", None) is not None)
 
     def stop_monitoring(self, *, failed: bool = False) -> None:
         """End the run: commit the last step, mark the ring as ended."""
@@ -111,13 +148,15 @@ class TrainingMonitor:
             return
         self._seconds = time.monotonic() - self._started
         try:
+            if self.before_stop is not None:
+                self.before_stop()
             self._housekeeping(time.monotonic_ns())
             recorder.finish(ring.S_FAILED if failed else ring.S_ENDED)
         except Exception as error:  # noqa: BLE001 — the same: never into the training
             self._failed(error)
         for undo in self._undo:
             undo()
-        atexit.unregister(self.stop_monitoring)
+        atexit.unregister(self._at_exit)
 
     def __enter__(self) -> TrainingMonitor:
         self.start_monitoring()
@@ -127,6 +166,15 @@ class TrainingMonitor:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop_monitoring(failed=kind is not None and kind is not GeneratorExit)
+
+    @classmethod
+    def auto(cls, name: str | None = None) -> TrainingMonitor:
+        """One line at the top of a script: everything else is recognised. Called again, it gives the
+        same monitor."""
+        from .launch import start_auto
+
+        monitor: TrainingMonitor = start_auto(cls, name)
+        return monitor
 
     # ── the loop ─────────────────────────────────────────────────────────────────────────────────
 
@@ -141,6 +189,7 @@ class TrainingMonitor:
         return self._phases.get(name) or self._new_phase(name)
 
     def _new_phase(self, name: str) -> Phase:
+        self._claim()
         ids = self._recorder.names.ids
         known = self._recorder.register(name) if name not in ids else ids[name]
         phase = self._phases[name] = Phase(self._recorder, known)
@@ -205,6 +254,15 @@ class TrainingMonitor:
         return summarize(self._recorder, self.name, seconds, extra)
 
     @property
+    def recorder(self) -> Recorder:
+        return self._recorder
+
+    def set_batch_size(self, size: int) -> None:
+        """Learnt from a batch, when nobody said it."""
+        self.batch_size = self._meta["batch_size"] = size
+        self._meta_changed()
+
+    @property
     def run_id(self) -> str | None:
         return self._meta.get("run")
 
@@ -235,7 +293,8 @@ class MonitoredLoader:
         self._batches = batches
 
     def __iter__(self) -> Iterator[Any]:
-        recorder = self._monitor._recorder
+        self._monitor._claim()
+        recorder = self._monitor.recorder
         if not recorder.stack:
             recorder.epoch()
         asked = recorder.waiting()

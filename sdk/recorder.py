@@ -182,8 +182,7 @@ class Recorder:
         scratch = self._scratch
         scratch[ring.W_PHASES + self.cur] += now - self._since
         self._since = now
-        scratch[ring.W_SAMPLES] += samples
-        scratch[ring.W_TOKENS] += tokens
+        self.count(samples, tokens)
         if loss is not None:
             scratch[ring.W_LOSS] = ring.float_bits(loss)
         self.closed = now
@@ -248,6 +247,28 @@ class Recorder:
         """The open record has all its work (a hook's way to say `step()`)."""
         if self.begun and not self.closed:
             self.closed = clock()
+
+    def end_step(self) -> None:
+        """The step ends here and the next one begins: for loops whose begin nobody sees."""
+        now = clock()
+        self.roll(now)
+        self._words[ring.H_LIVE] = LIVE[OTHER] | (now & LIVE_MASK)
+
+    def restart(self) -> None:
+        """Forget the open record: what was in it was no step."""
+        self.begun = False
+        self.closed = self._since
+
+    def count(self, samples: int, tokens: int) -> None:
+        self._scratch[ring.W_SAMPLES] += samples
+        self._scratch[ring.W_TOKENS] += tokens
+
+    def attach(self, writer: RingWriter) -> None:
+        """From now on records go to this ring; nothing before was lost, nothing was committed."""
+        writer.words[ring.H_OVERHEAD] = self._words[ring.H_OVERHEAD]
+        writer.words[ring.H_LIVE] = LIVE[self.cur] | (self._since & LIVE_MASK)
+        self.writer = writer
+        self._words = writer.words
 
     def flag(self, flags: int) -> None:
         """Set flags on the open record."""

@@ -17,7 +17,9 @@ class NoRing(Exception):
     """There can be no ring; the text says why. The monitor goes on without."""
 
 
-def open_ring(meta: dict[str, Any], directory: str | None = None) -> RingWriter:
+def open_ring(
+    meta: dict[str, Any], directory: str | None = None, started: tuple[int, int] | None = None
+) -> RingWriter:
     """Create the ring for `meta["run"]`; a name already taken gets a number behind it."""
     if os.environ.get("GPUMON_DISABLE", "") not in ("", "0"):
         raise NoRing("switched off by GPUMON_DISABLE")
@@ -25,12 +27,12 @@ def open_ring(meta: dict[str, Any], directory: str | None = None) -> RingWriter:
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         _tidy(folder)
-        return _create(folder, meta)
+        return _create(folder, meta, started)
     except (OSError, ValueError) as error:
         raise NoRing(f"no ring in {folder}: {error}") from error
 
 
-def _create(folder: str, meta: dict[str, Any]) -> RingWriter:
+def _create(folder: str, meta: dict[str, Any], started: tuple[int, int] | None) -> RingWriter:
     base = meta["run"]
     for attempt in range(1, 1000):
         meta["run"] = base if attempt == 1 else f"{base}-{attempt}"
@@ -38,7 +40,7 @@ def _create(folder: str, meta: dict[str, Any]) -> RingWriter:
         if os.path.exists(path):
             continue
         try:
-            return RingWriter(path, meta)
+            return RingWriter(path, meta, started=started)
         except FileExistsError:
             continue
     raise OSError(f"a thousand rings named {base}")

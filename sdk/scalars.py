@@ -11,11 +11,17 @@ from .writer import RingWriter
 class ScalarTable:
     """Name → slot. The table is full at `ring.SCALARS` names; what does not fit is counted."""
 
-    def __init__(self, writer: RingWriter | None) -> None:
-        self._writer = writer
+    def __init__(self) -> None:
+        self._writer: RingWriter | None = None
         self._slots: dict[str, int] = {}
         self.values: dict[str, float] = {}
         self.dropped = 0
+
+    def attach(self, writer: RingWriter) -> None:
+        """From now on values go to this ring, those known already first."""
+        self._writer = writer
+        for name, slot in self._slots.items():
+            writer.scalars[slot] = self.values[name]
 
     @property
     def names(self) -> list[str]:

@@ -29,8 +29,17 @@ _own: set[str] = set()
 class RingWriter:
     """Owns one ring file. `commit` is the only call on the hot path."""
 
-    def __init__(self, path: str, meta: dict[str, Any], *, slots: int = ring.INITIAL_SLOTS) -> None:
+    def __init__(
+        self,
+        path: str,
+        meta: dict[str, Any],
+        *,
+        slots: int = ring.INITIAL_SLOTS,
+        started: tuple[int, int] | None = None,
+    ) -> None:
+        """`started`: (monotonic, wall) ns of the run's begin, when that was before now."""
         self.path = path
+        self._started = started or (time.monotonic_ns(), time.time_ns())
         self.head = 0
         self.max_bytes = int(os.environ.get("GPUMON_RING_BYTES", ring.MAX_BYTES))
         self._slots = slots
@@ -61,8 +70,7 @@ class RingWriter:
         words[ring.H_VERSION] = ring.VERSION
         words[ring.H_SLOTS] = self._slots
         words[ring.H_PID] = os.getpid()
-        words[ring.H_STARTED_MONO] = time.monotonic_ns()
-        words[ring.H_STARTED_WALL] = time.time_ns()
+        words[ring.H_STARTED_MONO], words[ring.H_STARTED_WALL] = self._started
         words[ring.H_LIVE] = ring.pack_live(ring.LIVE_NONE, time.monotonic_ns())
         for index in range(ring.SCALARS):
             self.scalars[index] = float("nan")

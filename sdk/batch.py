@@ -1,0 +1,61 @@
+"""How many samples and tokens a batch has, from its first tensor, without a copy or a sync."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_DEPTH = 4
+
+
+class BatchSize:
+    """Finds the first tensor once and then goes straight to it."""
+
+    def __init__(self, monitor: Any) -> None:
+        self._monitor = monitor
+        self._path: tuple[Any, ...] | None = None
+        self._tokens: tuple[Any, ...] | None = None
+
+    def of(self, batch: Any) -> tuple[int, int]:
+        """(samples, tokens); 0 is: not known."""
+        try:
+            if self._path is None:
+                self._find(batch)
+            samples = int(_follow(batch, self._path).shape[0]) if self._path is not None else 0
+            tokens = int(_follow(batch, self._tokens).numel()) if self._tokens else 0
+        except (LookupError, AttributeError, TypeError):
+            self._path = None
+            return self._monitor.batch_size or 0, 0
+        return samples, tokens
+
+    def _find(self, batch: Any) -> None:
+        self._path = _first_tensor(batch, ())
+        if isinstance(batch, Mapping) and hasattr(batch.get("input_ids"), "numel"):
+            self._tokens = ("input_ids",)
+        if self._path is not None and self._monitor.batch_size is None:
+            self._monitor.set_batch_size(int(_follow(batch, self._path).shape[0]))
+
+
+def _follow(batch: Any, path: tuple[Any, ...] | None) -> Any:
+    for key in path or ():
+        batch = batch[key]
+    return batch
+
+
+def _first_tensor(batch: Any, path: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    shape = getattr(batch, "shape", None)
+    if shape is not None:
+        return path if len(shape) else None
+    if len(path) >= _DEPTH:
+        return None
+    if isinstance(batch, Mapping):
+        parts: Any = batch.items()
+    elif isinstance(batch, (list, tuple)):
+        parts = enumerate(batch[:8])
+    else:
+        return None
+    for key, part in parts:
+        found = _first_tensor(part, (*path, key))
+        if found is not None:
+            return found
+    return None

@@ -1,0 +1,132 @@
+"""Where the auto way touches torch: every patch is here, each can be undone, each is nothing inside
+compiled code and in threads that do not train."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+from .auto import Auto, LoaderState
+from .phases import CHECKPOINT, GRAD_NORM, OPTIMIZER, ZERO_GRAD
+
+Undo = Callable[[], object]
+
+
+def replace(owner: Any, name: str, make: Callable[[Any], Any]) -> Undo:
+    """Put `make(original)` in the place of `owner.name`; gives the function that puts it back."""
+    original = getattr(owner, name)
+    wrapped = functools.wraps(original)(make(original))
+    setattr(owner, name, wrapped)
+    return lambda: setattr(owner, name, original) if getattr(owner, name) is wrapped else None
+
+
+def install(auto: Auto, torch: Any) -> list[Undo]:
+    """All hooks of the auto way."""
+    compiling = torch.compiler.is_dynamo_compiling
+    data = torch.utils.data.dataloader
+    undo = [
+        replace(data.DataLoader, "__iter__", lambda original: _iter(auto, original)),
+        replace(data._BaseDataLoaderIter, "__next__", lambda original: _next(auto, original)),
+        replace(torch.autograd, "backward", lambda original: _backward(auto, original, compiling)),
+        *_optimizer(auto, compiling),
+    ]
+    for owner, name, phase in (
+        (torch, "save", CHECKPOINT),
+        (torch.nn.utils, "clip_grad_norm_", GRAD_NORM),
+        (torch.optim.Optimizer, "zero_grad", ZERO_GRAD),
+    ):
+        undo.append(replace(owner, name, _timed(auto, phase, compiling)))
+        auto.recorder.totals.use(phase)
+    return undo
+
+
+def _iter(auto: Auto, original: Any) -> Any:
+    def __iter__(loader: Any) -> Any:
+        if not auto.ours():
+            return original(loader)
+        state = auto.state_of(loader)
+        asked = auto.iterating(state)
+        try:
+            iterator = auto.monitor.loaders.started(loader, original)
+        finally:
+            auto.iterator_made(asked)
+        iterator._gpumon_state = state
+        return iterator
+
+    return __iter__
+
+
+def _next(auto: Auto, original: Any) -> Any:
+    def __next__(iterator: Any) -> Any:
+        if not auto.ours():
+            return original(iterator)
+        state = getattr(iterator, "_gpumon_state", None)
+        if state is None:
+            state = iterator._gpumon_state = LoaderState()
+        asked = auto.asked(state)
+        try:
+            batch = original(iterator)
+        except BaseException:
+            auto.nothing(asked)
+            raise
+        auto.got(state, asked, batch)
+        return batch
+
+    return __next__
+
+
+def _backward(auto: Auto, original: Any, compiling: Callable[[], bool]) -> Any:
+    first = True
+
+    def backward(*args: Any, **kwargs: Any) -> Any:
+        nonlocal first
+        if compiling():
+            return original(*args, **kwargs)
+        if first and auto.on:
+            first = False
+            auto.begin_training()
+        if not auto.ours():
+            return original(*args, **kwargs)
+        before = auto.backward_begins()
+        try:
+            return original(*args, **kwargs)
+        finally:
+            auto.recorder.mark(before)
+
+    return backward
+
+
+def _optimizer(auto: Auto, compiling: Callable[[], bool]) -> list[Undo]:
+    def before(optimizer: Any, args: Any, kwargs: Any) -> None:
+        if not compiling() and auto.ours():
+            auto.recorder.mark(OPTIMIZER)
+
+    def after(optimizer: Any, args: Any, kwargs: Any) -> None:
+        if not compiling() and auto.ours():
+            auto.optimizer_ends(optimizer)
+
+    module = importlib.import_module("torch.optim.optimizer")
+    return [
+        module.register_optimizer_step_pre_hook(before).remove,
+        module.register_optimizer_step_post_hook(after).remove,
+    ]
+
+
+def _timed(auto: Auto, phase: int, compiling: Callable[[], bool]) -> Callable[[Any], Any]:
+    """A call whose time is a phase of its own."""
+
+    def make(original: Any) -> Any:
+        def timed(*args: Any, **kwargs: Any) -> Any:
+            if compiling() or not auto.ours():
+                return original(*args, **kwargs)
+            auto.recorder.push(phase)
+            try:
+                return original(*args, **kwargs)
+            finally:
+                auto.recorder.pop()
+
+        return timed
+
+    return make
