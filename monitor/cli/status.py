@@ -1,0 +1,82 @@
+"""`gpumon status`: what the GPUs and runs do now. Asks the daemon; without one it reads by itself."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+
+from monitor import settings
+from monitor.cli.status_text import render
+from monitor.client import Client
+from monitor.errors import EXIT_UNREACHABLE, UserError
+from monitor.pipeline import Pipeline
+from monitor.snapshot import Snapshot, encode
+
+SETTLE_SECONDS = 0.4
+"""Rates need two readings; this far apart they are good to a few per cent."""
+OWN_OPTIONS = ("source", "gpus", "scenario", "dir", "interval", "policy")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="the whole snapshot, as the API gives it")
+    parser.add_argument("--watch", action="store_true", help="go on; with --json one snapshot a line")
+    parser.add_argument("--connect", metavar="URL", help="the daemon to ask: http://HOST:PORT or unix:/path")
+    settings.add_options(parser, OWN_OPTIONS)
+
+
+def run(args: argparse.Namespace) -> int:
+    for snapshot, origin in _snapshots(args):
+        if args.json:
+            sys.stdout.write(encode(snapshot).decode() + "\n")
+        else:
+            _show(snapshot, origin, again=args.watch)
+        sys.stdout.flush()
+        if not args.watch:
+            break
+    return 0
+
+
+def _snapshots(args: argparse.Namespace) -> Iterator[tuple[Snapshot, str]]:
+    """From the daemon when one answers; a daemon that was named must answer."""
+    client = None if _asks_for_own(args) else Client(args.connect)
+    if client is not None:
+        with client:
+            try:
+                first = client.snapshot()
+            except UserError as error:
+                if args.connect or error.code != EXIT_UNREACHABLE:
+                    raise
+            else:
+                yield first, f"daemon at {client.url}"
+                yield from ((snapshot, f"daemon at {client.url}") for snapshot in client.stream())
+                return
+    yield from ((snapshot, "read now, no daemon") for snapshot in _own_readings(args))
+
+
+def _asks_for_own(args: argparse.Namespace) -> bool:
+    """``gpumon status --source simulated`` is about a reading of its own, not the daemon's."""
+    return not args.connect and (args.option_source is not None or args.option_scenario is not None)
+
+
+def _own_readings(args: argparse.Namespace) -> Iterator[Snapshot]:
+    pipeline = Pipeline(settings.load(args))
+    try:
+        pipeline.tick()
+        time.sleep(SETTLE_SECONDS)
+        while True:
+            yield pipeline.tick()
+            time.sleep(pipeline.settings.interval)
+    finally:
+        pipeline.close()
+
+
+def _show(snapshot: Snapshot, origin: str, *, again: bool) -> None:
+    terminal = sys.stdout.isatty()
+    width = shutil.get_terminal_size().columns if terminal else 120
+    text = render(snapshot, origin, max(width, 40))
+    if again and terminal:
+        text = "\x1b[H" + text.replace("\n", "\x1b[K\n") + "\x1b[J"
+    sys.stdout.write(text)
