@@ -18,7 +18,10 @@ KINDS: tuple[tuple[str, str], ...] = (
     ("copy", r"deepcopy|copy\.copy|\.state_dict\(\)|load_state_dict"),
     ("grad_norm", r"grad.*norm|norm.*grad|total_norm|clip_grad"),
     ("plot", r"savefig|plt\.|imshow|add_figure|add_image"),
-    ("log", r"\bprint\(|logg(er|ing)\.|add_scalar|add_histogram|wandb|mlflow|set_postfix|tqdm|writer\.|\.log\("),
+    (
+        "log",
+        r"\bprint\(|logg(er|ing)\.|add_scalar|add_histogram|wandb|mlflow|set_postfix|tqdm|writer\.|\.log\(",
+    ),
     ("file", r"json\.dump|pickle\.dump|\.write\(|open\(|to_csv|np\.save|savez|flush\(|fsync|writerow"),
     ("metrics", r"sklearn|accuracy|f1_score|roc_auc|confusion|precision|recall|metric|argmax|topk"),
     ("sync", r"\.item\(\)|\.tolist\(\)|\.cpu\(\)|\.numpy\(\)|synchronize"),
@@ -62,7 +65,7 @@ def evidence(run: RunContext, spot: Hotspot | None) -> dict[str, object]:
 
 
 def words(run: RunContext, spot: Hotspot) -> str:
-    """"`compute_metrics` (train.py:88), 4.1 ms a step (38 %)"."""
+    """ "`compute_metrics` (train.py:88), 4.1 ms a step (38 %)"."""
     cost = run.hot_seconds(spot)
     share = cost / run.period if run.period else 0.0
     return f"{spot.words}, {seconds(cost)} a step ({percent(share)})"

@@ -51,6 +51,14 @@ class Policy:
     """Share of a phase one user line must have before a finding names it as the cause."""
     phase_share: float = 0.08
     """Share of the run a side job (logging, norms, validation, checkpoints) may take."""
+    validation_share: float = 0.15
+    """Share of the run validation may take."""
+    grad_norm_share: float = 0.15
+    """Share of the step `clip_grad_norm_` may take (a loop of one's own: `phase_share`)."""
+    loop_share: float = 0.30
+    """Share of the step a Python loop must take to be worth replacing."""
+    user_code_share: float = 0.12
+    """Share of the step one line of the user's own code must take to be named."""
     worker_transport_seconds: float = 0.0006
     """What handing one batch from a worker to the main process costs."""
     worker_start_seconds: float = 0.08
@@ -64,6 +72,12 @@ class Policy:
     """Fixed cost of one module, forward and backward together, on a CPU (per leaf module)."""
     optimizer_share: float = 0.15
     """Share of the step an optimizer update may take before its implementation matters."""
+    optimizer_warn_share: float = 0.45
+    """Share of the step from which a default (unfused) optimizer is worth a warning."""
+    fixed_share: float = 0.4
+    """Share of a tiny batch's step that is fixed cost before a larger batch is advised."""
+    cpu_flops: float = 2e10
+    """Floating-point operations a second one CPU core does in small matrix products."""
     starved_share: float = 0.15
     """Device time without work, with no data wait, that means launch-bound."""
 

@@ -1,0 +1,55 @@
+"""Saving checkpoints stops the training for a noticeable share of the time.
+
+Looks at: time in `torch.save` (phase `checkpoint`), how often, how long.
+Why: A synchronous save stops every step behind it; saving too often is one of the most frequent causes of
+    idle GPUs.
+Remedy: save less often, only what is needed, or from a background thread on a copy.
+Gain: c / (I·T + c) of the time, less what is left at the new interval.
+"""
+
+from __future__ import annotations
+
+from monitor.advice import hotlines
+from monitor.advice.context import RunContext
+from monitor.advice.finding import percent, seconds
+from monitor.advice.rule import Advice, rule
+from monitor.advice.side import side_job
+
+
+@rule(
+    "compute.checkpoint_stalls",
+    suppresses=("trend.periodic_stalls", "compute.user_code", "compute.state_copies"),
+    bonus=0.3,
+)
+def check(run: RunContext) -> Advice | None:
+    job = side_job(run, "checkpoint", "checkpoint")
+    if job.share < run.policy.phase_share:
+        return None
+    often = f"every {max(1, job.every):.0f} steps" if job.every else "often"
+    each = f", {seconds(job.each)} each" if job.each else ""
+    where = f" ({job.spot.place})" if job.spot else ""
+    wanted = _interval(job.every, job.share)
+    return Advice(
+        title=f"Checkpoints take {percent(job.share)} of the time: saved {often}{each}{where}",
+        remedy=f"Save every {wanted} steps (or once an epoch, or only when the model got better) instead of "
+        f"{often}; or copy the state and save it from a thread.",
+        change=f"- if step % {job.every or 1:.0f} == 0:\n+ if step % {wanted} == 0:\n      torch.save(…)",
+        evidence={
+            "checkpoint_share": job.share,
+            "checkpoint_seconds": job.each,
+            "every_steps": job.every,
+            "suggested_every_steps": wanted,
+            **hotlines.evidence(run, job.spot),
+        },
+        what=job.less(0.95),
+        low=job.less(0.75),
+        high=job.less(1.0),
+        because=f"{seconds(job.seconds)} a step goes into saving now",
+    )
+
+
+def _interval(every: float | None, share: float) -> int:
+    """Steps between checkpoints that keep them near 2 % of the time."""
+    factor = max(2.0, share / max(1e-9, 1.0 - share) / 0.02)
+    wanted = (every or 1.0) * factor
+    return max(10, round(wanted / 10) * 10)

@@ -1,0 +1,49 @@
+"""Gradient norms are computed in every step at a noticeable cost.
+
+Looks at: time in `clip_grad_norm_` or in the user's own loop over the parameters after backward.
+Why: A Python loop over the parameters with a norm (and `.item()`) each costs several calls per parameter;
+    fixed clipping needs one fused norm, recording it needs one now and then.
+Remedy: use `clip_grad_norm_(…, foreach=True)` once, and record the norm every 200 steps.
+Gain: all but a tenth of that time.
+"""
+
+from __future__ import annotations
+
+from monitor.advice import hotlines
+from monitor.advice.context import RunContext
+from monitor.advice.finding import percent, seconds
+from monitor.advice.rule import Advice, rule
+from monitor.advice.side import side_job
+
+
+@rule(
+    "compute.grad_norm_every_step",
+    suppresses=("compute.user_code", "compute.sync_every_step", "compute.python_loop"),
+    bonus=0.4,
+)
+def check(run: RunContext) -> Advice | None:
+    job = side_job(run, "grad_norm", "grad_norm")
+    own = job.spot is not None and "clip_grad" not in job.spot.code
+    if job.share < (run.policy.phase_share if own else run.policy.grad_norm_share):
+        return None
+    parameters = run.count("model", "parameters")
+    where = f" at {job.spot.words}" if job.spot else " in clip_grad_norm_"
+    left = 0.9 if own else 0.6
+    return Advice(
+        title=f"Gradient norms every step take {percent(job.share)} of the time: {seconds(job.seconds)} a "
+        f"step{where}",
+        remedy="Compute the norm with one fused call, and only when it is needed: "
+        "`clip_grad_norm_(parameters, max_norm, foreach=True)` for clipping, every 200 steps for the record.",
+        change="- norms = [p.grad.norm().item() for p in model.parameters()]\n+ if step % 200 == 0:\n"
+        "+     norm = torch.nn.utils.get_total_norm([p.grad for p in model.parameters()])",
+        evidence={
+            "grad_norm_share": job.share,
+            "grad_norm_seconds_per_step": job.seconds,
+            "parameters": parameters,
+            **hotlines.evidence(run, job.spot),
+        },
+        what=job.less(left),
+        low=job.less(left * 0.6),
+        high=job.less(1.0),
+        because=f"{seconds(job.seconds)} of {seconds(run.period)} a step is norms",
+    )

@@ -1,0 +1,63 @@
+"""The optimizer update runs parameter by parameter where a fused one exists.
+
+Looks at: the optimizer's class and flags, its share of the step, number of parameters and groups.
+Why: Without `fused` or `foreach` each parameter costs a handful of small operations in Python; a fused
+    update is one pass over memory.
+Remedy: `torch.optim.AdamW(…, fused=True)`; one parameter group instead of many; a sparse optimizer for
+    large embeddings.
+Gain: the update at 30 % of its present time (measured on CPU: 3–6 times faster), at most all of it.
+"""
+
+from __future__ import annotations
+
+from monitor.advice.context import RunContext
+from monitor.advice.finding import percent, seconds
+from monitor.advice.rule import Advice, rule
+from monitor.advice.whatif import Change, Saving
+
+FUSED = ("Adam", "AdamW", "SGD", "Adagrad")
+
+
+@rule("compute.optimizer_unfused")
+def check(run: RunContext) -> Advice | None:
+    name = run.setting("optimizer", "class")
+    cost, share = run.seconds("optimizer"), run.share("optimizer")
+    if not isinstance(name, str) or share < run.policy.optimizer_share:
+        return None
+    if run.setting("optimizer", "fused") is True:
+        return None
+    groups = run.count("optimizer", "param_groups") or 1
+    explicit = run.setting("optimizer", "foreach") is False or groups > 8 or name not in FUSED
+    severity = None if explicit or share >= run.policy.optimizer_warn_share else "hint"
+    better = "fused=True" if name in FUSED else "foreach=True"
+    known = f"{groups} parameter groups, " if groups > 1 else ""
+    flags = f"fused={run.setting('optimizer', 'fused')}, foreach={run.setting('optimizer', 'foreach')}"
+    return Advice(
+        title=f"Optimizer update takes {percent(share)} of the step: {name} ({known}{flags}), "
+        f"{seconds(cost)} a step",
+        remedy=_remedy(name, better, groups),
+        change=f"- {name}(model.parameters(), …)\n+ {name}(model.parameters(), …, {better})",
+        evidence={
+            "optimizer": name,
+            "optimizer_share": share,
+            "optimizer_seconds": cost,
+            "fused": run.setting("optimizer", "fused"),
+            "foreach": run.setting("optimizer", "foreach"),
+            "param_groups": groups,
+            "parameters": run.count("model", "parameters"),
+        },
+        what=Change(savings=(Saving("optimizer", 0.65 * cost, "optimizer"),)),
+        low=Change(savings=(Saving("optimizer", 0.35 * cost, "optimizer"),)),
+        high=Change(savings=(Saving("optimizer", 0.9 * cost, "optimizer"),)),
+        because=f"a fused update needs about a third of {seconds(cost)}",
+        severity=severity,
+    )
+
+
+def _remedy(name: str, better: str, groups: int) -> str:
+    if name not in FUSED:
+        return f"{name} updates parameter by parameter: use torch.optim.AdamW(…, fused=True), or write the "
+        "update with torch._foreach_* operations."
+    merge = f" and merge the {groups} parameter groups where they agree" if groups > 8 else ""
+    return f"Pass {better} to {name}{merge}: one pass over all parameters instead of several small "
+    "operations each."

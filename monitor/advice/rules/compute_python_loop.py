@@ -1,0 +1,51 @@
+"""A Python loop does what one tensor operation could do.
+
+Looks at: a user line in forward, loss or loop that runs many times a step and takes much of it.
+Why: Every tensor operation costs microseconds of overhead whatever its size; hundreds of tiny ones in a
+    Python loop cost more than one large one.
+Remedy: replace the loop by one batched operation (a fused RNN instead of a cell per time step,
+    broadcasting, `torch.vmap`).
+Gain: most of the loop's time, by how often it runs.
+"""
+
+from __future__ import annotations
+
+from monitor.advice import hotlines
+from monitor.advice.context import RunContext
+from monitor.advice.finding import percent, seconds
+from monitor.advice.rule import Advice, rule
+from monitor.advice.whatif import Change, Saving, scaled
+
+
+@rule("compute.python_loop", suppresses=("compute.user_code", "compute.small_batch"), bonus=0.2)
+def check(run: RunContext) -> Advice | None:
+    found = [spot for spot in run.hotspots if spot.phase in hotlines.PHASES_OF_LOOP and _loops(spot.calls)]
+    spot = max(found, key=run.hot_seconds, default=None)
+    if spot is None or run.period is None or run.hot_seconds(spot) < run.policy.loop_share * run.period:
+        return None
+    calls = spot.calls or 0.0
+    cost = run.hot_seconds(spot)
+    backward = 0.6 * run.seconds("backward") * min(1.0, cost / max(1e-9, run.seconds("forward")))
+    job = line_savings(run, spot.phase, cost, spot.place, backward if spot.phase == "forward" else 0.0)
+    left = 1.0 - 1.0 / min(20.0, 1.0 + calls / 12.0)
+    return Advice(
+        title=f"Python loop: {spot.words} runs {calls:.0f} times a step, {seconds(cost)} "
+        f"({percent(cost / run.period)})",
+        remedy=f"Replace the loop at {spot.place} by one batched operation over all {calls:.0f} iterations.",
+        change=f"- for …:\n-     {spot.code or '…'}\n+ # one call on the stacked tensor",
+        evidence={"calls_per_step": calls, **hotlines.evidence(run, spot)},
+        what=scaled(job, left),
+        low=scaled(job, left * 0.6),
+        high=scaled(job, 1.0),
+        because=f"{calls:.0f} small operations become a few large ones",
+    )
+
+
+def _loops(calls: float | None) -> bool:
+    return calls is not None and calls >= 16
+
+
+def line_savings(run: RunContext, phase: str, cost: float, cause: str, backward: float) -> Change:
+    """What the line costs, and for a loop in forward its share of backward too."""
+    savings = (Saving(phase, cost, cause), Saving("backward", backward, cause))
+    return Change(savings=savings if backward else savings[:1])

@@ -1,0 +1,85 @@
+"""The batch is so small that the fixed cost of a step outweighs the samples.
+
+Looks at: batch size, time in parts that do not grow with the batch (optimizer, hooks, launching each
+    module), data set size.
+Why: Every step pays for launching each operation and for the optimizer update, however few samples it
+    carries; t(B) = a + b·B.
+Remedy: a larger batch (with the learning rate scaled), or several micro-batches as one.
+Gain: k·(a + bB) / (a + bkB) for a batch k times as large, in samples per second.
+"""
+
+from __future__ import annotations
+
+from monitor.advice.context import RunContext
+from monitor.advice.finding import percent, seconds
+from monitor.advice.rule import Advice, rule
+from monitor.advice.whatif import Change, Saving
+
+
+@rule("compute.small_batch")
+def check(run: RunContext) -> Advice | None:
+    batch = run.batch_size
+    if batch is None or batch > run.policy.tiny_batch or run.period is None or run.has_cuda:
+        return None
+    fixed = fixed_seconds(run)
+    share = fixed / run.period
+    factor = _factor(run, batch, fixed)
+    if share < run.policy.fixed_share or factor < 2:
+        return None
+    larger = batch * factor
+    variable = run.period - fixed
+    after = (fixed + variable * factor) / factor
+    return Advice(
+        title=f"Batch of {batch} is too small: about {percent(share)} of each {seconds(run.period)} step "
+        "is fixed "
+        "cost that does not depend on the samples",
+        remedy=f"Raise the batch size from {batch} to {larger} (scale the learning rate with it): the same "
+        "fixed "
+        f"cost then carries {factor} times the samples.",
+        change=f"- batch_size={batch}\n+ batch_size={larger}",
+        evidence={
+            "batch_size": batch,
+            "suggested_batch_size": larger,
+            "fixed_share": share,
+            "fixed_seconds": fixed,
+            "step_seconds": run.period,
+        },
+        what=_grown(run, fixed, factor),
+        low=_grown(run, fixed * 0.75, max(2, factor // 2)),
+        high=_grown(run, min(run.period, fixed * 1.12), factor),
+        because=f"a sample costs {seconds(run.period / batch)} now and about {seconds(after / batch)} then",
+    )
+
+
+def fixed_seconds(run: RunContext) -> float:
+    """Seconds a step that do not grow with the batch: optimizer and side jobs as measured, and the
+    launching of each module, forward and backward."""
+    named = sum(run.seconds(name) for name in ("optimizer", "zero_grad", "grad_norm", "log", "sync"))
+    compute = run.seconds("forward") + run.seconds("backward")
+    modules = run.count("model", "modules") or 0
+    batch = run.batch_size or 1
+    flops = 6.0 * (run.count("model", "parameters") or 0) * batch
+    needed = flops / run.policy.cpu_flops
+    launching = min(compute * 0.9, modules * 2 * run.policy.op_seconds_cpu)
+    overhead = max(launching, compute - needed * 4) if compute < 0.004 * max(1, modules) ** 0.5 else launching
+    own = 0.8 * (run.seconds("other") + run.seconds("between"))
+    return min(run.period or 0.0, named + min(compute * 0.95, overhead) + own)
+
+
+def _factor(run: RunContext, batch: int, fixed: float) -> int:
+    """How many times larger: until the fixed part is small, with steps enough left in an epoch."""
+    variable = max(1e-9, (run.period or 0.0) - fixed)
+    samples = run.count("loader", "dataset_len")
+    factor = 1
+    while factor < 32 and fixed / (fixed + variable * factor) > 0.2 and batch * factor < 256:
+        factor *= 2
+    if samples:
+        while factor > 1 and samples / (batch * factor) < 8:
+            factor //= 2
+    return factor
+
+
+def _grown(run: RunContext, fixed: float, factor: int) -> Change:
+    """A batch `factor` times as large saves the fixed cost of all but one of `factor` steps."""
+    saved = min(run.period or 0.0, fixed) * (1.0 - 1.0 / factor)
+    return Change(savings=(Saving("*", saved, "fixed"),))

@@ -1,0 +1,46 @@
+"""The loop waits for the device in every step to read a value.
+
+Looks at: time in `.item()`, `.cpu()`, `.tolist()`, `synchronize()` and how many of them a step.
+Why: Reading a value makes the CPU wait until the GPU has finished everything queued: no kernel can be
+    launched meanwhile and the queue runs empty.
+Remedy: accumulate on the device and read it every 50–100 steps.
+Gain: the time in those calls that is not simply the device finishing work it had to do anyway.
+"""
+
+from __future__ import annotations
+
+from monitor.advice import hotlines
+from monitor.advice.context import RunContext
+from monitor.advice.finding import percent, seconds
+from monitor.advice.rule import Advice, rule
+from monitor.advice.side import side_job
+
+
+@rule("compute.sync_every_step", suppresses=("compute.user_code",), bonus=0.2)
+def check(run: RunContext) -> Advice | None:
+    job = side_job(run, "sync", "sync")
+    items = run.scalar("sync.items_per_step")
+    if job.share < run.policy.phase_share:
+        return None
+    many = f"{items:.0f} reads of device values a step" if items else "device values read every step"
+    where = f", at {job.spot.words}" if job.spot else ""
+    hidden = 0.4 if run.has_cuda else 0.9
+    return Advice(
+        title=f"Synchronising every step: {many} take {seconds(job.seconds)} ({percent(job.share)}){where}",
+        remedy="Keep the value as a tensor (`running += loss.detach()`) and read it every 100 steps; "
+        "convert whole "
+        "tensors once instead of element by element.",
+        change="- total += loss.item()\n+ total += loss.detach()\n+ if step % 100 == 0: print(total.item())",
+        evidence={
+            "sync_share": job.share,
+            "sync_seconds_per_step": job.seconds,
+            "items_per_step": items,
+            **hotlines.evidence(run, job.spot),
+        },
+        what=job.less(hidden),
+        low=job.less(hidden * 0.4),
+        high=job.less(1.0),
+        because="on a GPU part of this wait is work that has to be done anyway"
+        if run.has_cuda
+        else "it is host time",
+    )

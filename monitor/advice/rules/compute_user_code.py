@@ -1,0 +1,41 @@
+"""Much of the step goes into the user's own code outside the model.
+
+Looks at: hot lines in the loop that are not forward, backward or optimizer work and of no better known
+    kind.
+Why: Whatever runs in the loop on the host runs while the model waits.
+Remedy: move it out of the loop, do it less often, or vectorise it.
+Gain: most of the line's time.
+"""
+
+from __future__ import annotations
+
+from monitor.advice import hotlines
+from monitor.advice.context import RunContext
+from monitor.advice.finding import seconds
+from monitor.advice.rule import Advice, rule
+from monitor.advice.whatif import Change, Saving, scaled
+
+
+@rule("compute.user_code")
+def check(run: RunContext) -> Advice | None:
+    spot = next(
+        (spot for spot in run.hotspots if spot.phase in ("other", "between") and spot.kind != "module"), None
+    )
+    if spot is None or run.period is None:
+        return None
+    cost = run.hot_seconds(spot)
+    if cost < run.policy.user_code_share * run.period or spot.share < run.policy.hot_share:
+        return None
+    job = Change(savings=(Saving(spot.phase, cost, spot.place),))
+    where = "between the steps" if spot.phase == "between" else "in the step, outside the model"
+    return Advice(
+        title=f"Your own code {where}: {hotlines.words(run, spot)}",
+        remedy=f"Move {spot.words} out of the loop: compute it once before, every 100 steps, or in one "
+        "vectorised call.",
+        change=f"- {spot.code or spot.words}\n+ # once before the loop, or: if step % 100 == 0: …",
+        evidence=hotlines.evidence(run, spot),
+        what=scaled(job, 0.9),
+        low=scaled(job, 0.5),
+        high=scaled(job, 1.0),
+        because=f"{seconds(cost)} of {seconds(run.period)} a step is this line",
+    )

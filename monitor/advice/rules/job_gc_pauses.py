@@ -1,0 +1,57 @@
+"""Python's garbage collector takes a noticeable share of the time.
+
+Looks at: time in garbage collection during steps, `gc.collect()` or `empty_cache()` in the loop.
+Why: A full collection walks every object; called each step, or triggered by many small objects, it stops
+    the loop.
+Remedy: remove the explicit call; `gc.freeze()` after set-up, `gc.disable()` and a collect now and then.
+Gain: all but a twentieth of that time.
+"""
+
+from __future__ import annotations
+
+from monitor.advice import hotlines
+from monitor.advice.context import RunContext
+from monitor.advice.finding import percent, seconds
+from monitor.advice.rule import Advice, rule
+from monitor.advice.side import line_job
+from monitor.advice.whatif import Change, Saving, scaled
+
+
+@rule("job.gc_pauses", suppresses=("compute.user_code", "trend.periodic_stalls"), bonus=0.3)
+def check(run: RunContext) -> Advice | None:
+    job = line_job(run, "gc")
+    cost = max(job.seconds, _collector_seconds(run))
+    if run.period is None or cost < run.policy.gc_share * run.period:
+        return None
+    what = Change(savings=(Saving("*", cost, "gc"),))
+    explicit = job.spot is not None
+    where = f" at {job.spot.words}" if job.spot else ""
+    return Advice(
+        title=f"Garbage collection takes {percent(cost / run.period)} of the time: {seconds(cost)} a "
+        f"step{where}",
+        remedy=f"Remove the call at {job.spot.place}: memory is given back without it."
+        if job.spot
+        else "Call `gc.freeze()` after set-up and `gc.disable()` in the loop; collect once an epoch.",
+        change=f"- {job.spot.code or 'gc.collect()'}"
+        if job.spot
+        else "+ gc.freeze(); gc.disable()\n  for batch in loader:",
+        evidence={
+            "gc_share": cost / run.period,
+            "gc_seconds_per_step": cost,
+            "explicit_call": explicit,
+            **hotlines.evidence(run, job.spot),
+        },
+        what=scaled(what, 0.95),
+        low=scaled(what, 0.6),
+        high=scaled(what, 1.0),
+        because=f"{seconds(cost)} of {seconds(run.period)} a step is collection",
+    )
+
+
+def _collector_seconds(run: RunContext) -> float:
+    """Seconds a step in the collector, from the counter the SDK keeps or from stalls."""
+    total, steps = run.scalar("gc.seconds"), run.lead.steps if run.lead else 0
+    if total is not None and steps:
+        return total / steps
+    stall = run.stall("gc")
+    return stall.total_seconds / steps if stall and steps else 0.0
