@@ -1,0 +1,120 @@
+"""Steps in the store: a batch of steps is one row, its columns packed and compressed.
+
+A row per step costs SQLite 44 bytes and 1.7 µs; a packed batch costs a fraction of both, and is what
+every reader (plots, compare, the API) wants: columns.
+"""
+
+from __future__ import annotations
+
+import zlib
+from array import array
+from collections.abc import Iterable, Sequence
+from itertools import repeat
+from operator import floordiv, sub
+from typing import Any
+
+import msgspec
+
+from monitor.runs.columns import Columns
+
+LEVEL = 1
+_PHASE = "phase."
+
+
+class Chunk(msgspec.Struct, frozen=True):
+    """One row of `chunks`, without its ring."""
+
+    first: int
+    count: int
+    begin_us: int
+    """Wall time."""
+    end_us: int
+    packed: bytes
+
+
+def pack(columns: Columns, wall_offset_ns: int) -> Chunk:
+    """The batch as a row. Steps are begin to begin, so gaps between them are zeros and cost nothing."""
+    begin, end = _us(columns.begin), _us(columns.end)
+    parts = {
+        "gap": list(map(sub, begin[1:], end)),
+        "us": list(map(sub, end, begin)),
+        "flags": columns.flags,
+        "samples": columns.samples,
+        "tokens": columns.tokens,
+    }
+    if not isinstance(columns.numbers, range):
+        parts["skip"] = list(map(sub, columns.numbers[1:], columns.numbers))
+    parts |= {f"{_PHASE}{phase}": _us(column) for phase, column in columns.phases.items()}
+    body = {name: _packed(values) for name, values in parts.items() if any(values)}
+    raw = msgspec.msgpack.encode({"loss": columns.loss, "epoch": columns.epoch, **body})
+    offset = wall_offset_ns // 1000
+    count = len(columns)
+    return Chunk(columns.numbers[0], count, begin[0] + offset, end[-1] + offset, zlib.compress(raw, LEVEL))
+
+
+def _us(values: Sequence[int]) -> list[int]:
+    return list(map(floordiv, values, repeat(1000)))
+
+
+def _packed(values: list[int]) -> tuple[str, bytes]:
+    low, high = min(values), max(values)
+    code = "q" if low < -(2**31) or high >= 2**31 else "i"
+    if low >= 0 and high < 256:
+        code = "B"
+    return code, array(code, values).tobytes()
+
+
+class Steps(msgspec.Struct):
+    """Steps as columns; all lists are of the same length."""
+
+    step: list[int] = []
+    begin: list[float] = []
+    """Wall time, seconds since the epoch."""
+    seconds: list[float] = []
+    flags: list[int] = []
+    samples: list[int] = []
+    tokens: list[int] = []
+    phases: dict[str, list[float]] = {}
+
+    def extend(self, chunk: Chunk, names: Sequence[str]) -> None:
+        body: dict[str, Any] = msgspec.msgpack.decode(zlib.decompress(chunk.packed))
+        before, count = len(self.step), chunk.count
+        numbers = _sums(
+            chunk.first, _unpacked(body, "skip", count - 1) if "skip" in body else repeat(1, count - 1)
+        )
+        us = _unpacked(body, "us", count)
+        gaps = _unpacked(body, "gap", count - 1)
+        self.step += _sums(chunk.first, skips)
+        self.begin += [at / 1e6 for at in _sums(chunk.begin_us, map(sum, zip(us, gaps, strict=False)))]
+        self.seconds += [value / 1e6 for value in us]
+        self.flags += _unpacked(body, "flags", count)
+        self.samples += _unpacked(body, "samples", count)
+        self.tokens += _unpacked(body, "tokens", count)
+        for key in body:
+            if key.startswith(_PHASE):
+                column = self.phases.setdefault(names[int(key[len(_PHASE) :])], [])
+                column += [0.0] * (before - len(column))
+                column += [value / 1e6 for value in _unpacked(body, key, count)]
+
+    def finish(self) -> Steps:
+        """Make every phase column as long as the others."""
+        for column in self.phases.values():
+            column += [0.0] * (len(self.step) - len(column))
+        return self
+
+
+def _unpacked(body: dict[str, Any], name: str, count: int) -> list[int]:
+    """The column; one that was all zeros is not stored."""
+    if name not in body:
+        return [0] * count
+    code, raw = body[name]
+    values = array(code)
+    values.frombytes(raw)
+    return values.tolist()
+
+
+def _sums(start: int, steps: Iterable[int]) -> list[int]:
+    found = [start]
+    for step in steps:
+        found.append(found[-1] + step)
+    return found

@@ -1,0 +1,112 @@
+"""The database: its tables, version by version, and how it is opened.
+
+Times are integer µs. `MIGRATIONS[n]` takes a database from version n to n + 1; a new database runs
+them all, so there is one description of the schema and the path from an old file is always tested.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import time
+from pathlib import Path
+
+APPLICATION_ID = 0x67706D6E  # "gpmn"
+BUSY_SECONDS = 5.0
+
+MIGRATIONS = (
+    """
+    CREATE TABLE rings (
+        id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, run TEXT NOT NULL, rank INTEGER NOT NULL,
+        kind TEXT NOT NULL, phases TEXT NOT NULL, counters BLOB NOT NULL, updated_us INTEGER NOT NULL);
+    CREATE INDEX rings_run ON rings (run, rank);
+    CREATE TABLE chunks (
+        ring INTEGER NOT NULL, first INTEGER NOT NULL, count INTEGER NOT NULL, begin_us INTEGER NOT NULL,
+        end_us INTEGER NOT NULL, columns BLOB NOT NULL, PRIMARY KEY (ring, first)) WITHOUT ROWID;
+    CREATE TABLE runs (
+        id TEXT PRIMARY KEY, name TEXT NOT NULL, state TEXT NOT NULL, started_us INTEGER NOT NULL,
+        ended_us INTEGER, updated_us INTEGER NOT NULL, script TEXT, body BLOB NOT NULL,
+        findings BLOB NOT NULL);
+    CREATE INDEX runs_started ON runs (started_us);
+    CREATE TABLE series (
+        id INTEGER PRIMARY KEY, subject TEXT NOT NULL, field TEXT NOT NULL, UNIQUE (subject, field));
+    CREATE TABLE readings (
+        series INTEGER NOT NULL, time_us INTEGER NOT NULL, value REAL NOT NULL,
+        PRIMARY KEY (series, time_us)) WITHOUT ROWID;
+    CREATE TABLE rollups (
+        series INTEGER NOT NULL, time_us INTEGER NOT NULL, low REAL NOT NULL, mean REAL NOT NULL,
+        high REAL NOT NULL, samples INTEGER NOT NULL, PRIMARY KEY (series, time_us)) WITHOUT ROWID;
+    """,
+    """
+    CREATE TABLE ledger (
+        id INTEGER PRIMARY KEY, run TEXT NOT NULL, rule TEXT NOT NULL, subject TEXT NOT NULL,
+        script TEXT, low REAL NOT NULL, likely REAL NOT NULL, high REAL NOT NULL,
+        predicted_us INTEGER NOT NULL, after_run TEXT, realised REAL, realised_low REAL,
+        realised_high REAL, realised_us INTEGER, way TEXT, UNIQUE (run, rule, subject));
+    CREATE INDEX ledger_rule ON ledger (rule);
+    CREATE INDEX chunks_end ON chunks (end_us);
+    CREATE INDEX readings_time ON readings (time_us);
+    CREATE INDEX rollups_time ON rollups (time_us);
+    """,
+)
+VERSION = len(MIGRATIONS)
+
+
+class StoreError(Exception):
+    """History cannot be kept or read; the message is one sentence for people."""
+
+
+def open_writable(path: Path) -> sqlite3.Connection:
+    """Open for writing, created and brought to this version. Raises `sqlite3.Error` or `StoreError`."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    database = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    try:
+        database.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = NORMAL")
+        database.execute("PRAGMA journal_size_limit = 4194304")
+        migrate(database)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def migrate(database: sqlite3.Connection) -> None:
+    """Bring the file to `VERSION`, one whole step at a time."""
+    version = int(database.execute("PRAGMA user_version").fetchone()[0])
+    if version > VERSION:
+        raise StoreError(f"the history is of version {version}, this gpumon knows up to {VERSION}")
+    for at in range(version, VERSION):
+        database.executescript(
+            f"BEGIN IMMEDIATE; {MIGRATIONS[at]} PRAGMA user_version = {at + 1};"
+            f" PRAGMA application_id = {APPLICATION_ID}; COMMIT;"
+        )
+
+
+def open_readonly(path: Path) -> sqlite3.Connection:
+    """Open beside a daemon that writes. Raises `StoreError`."""
+    try:
+        database = sqlite3.connect(
+            f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=BUSY_SECONDS, isolation_level=None
+        )
+        version = int(database.execute("PRAGMA user_version").fetchone()[0])
+    except sqlite3.Error as error:
+        raise StoreError(f"the history {path} cannot be read: {error}") from error
+    if version != VERSION:
+        database.close()
+        raise StoreError(
+            f"the history {path} is of version {version}, this gpumon reads {VERSION}: "
+            "start its daemon once to bring it up to date"
+        )
+    return database
+
+
+def set_aside(path: Path) -> Path:
+    """Move a broken database out of the way, with its side files; returns where it went."""
+    target = path.with_name(f"{path.name}.broken-{time.time_ns() // 10**9}")
+    for suffix in ("", "-wal", "-shm"):
+        with contextlib.suppress(FileNotFoundError):
+            os.replace(f"{path}{suffix}", f"{target}{suffix}")
+    return target
