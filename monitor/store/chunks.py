@@ -79,9 +79,7 @@ class Steps(msgspec.Struct):
     def extend(self, chunk: Chunk, names: Sequence[str]) -> None:
         body: dict[str, Any] = msgspec.msgpack.decode(zlib.decompress(chunk.packed))
         before, count = len(self.step), chunk.count
-        numbers = _sums(
-            chunk.first, _unpacked(body, "skip", count - 1) if "skip" in body else repeat(1, count - 1)
-        )
+        skips = _unpacked(body, "skip", count - 1) if "skip" in body else [1] * (count - 1)
         us = _unpacked(body, "us", count)
         gaps = _unpacked(body, "gap", count - 1)
         self.step += _sums(chunk.first, skips)
