@@ -31,6 +31,7 @@ from trainers.data.source import Batch, BatchSource, LoaderSource, ResidentSourc
 from trainers.engine.recipe import Data, Recipe
 from trainers.errors import TrainerError
 from trainers.metrics import Means
+from trainers.tuning.causal import CausalReluConv
 
 INPUTS = "force,measured,damping,stiffness,ambient,drift"
 TARGETS = "position,velocity"
@@ -76,14 +77,11 @@ def simulate(rows: int, time_step: float, generator: np.random.Generator) -> np.
 
 
 class NaiveSequences(Dataset[Batch]):
-    """A list of raw windows, normalised one by one every time they are asked for."""
+    """A list of raw windows; the scaler is called for each one, every time it is asked for."""
 
-    def __init__(self, rows: np.ndarray, starts: np.ndarray, config: TcnConfig, scalers: Any) -> None:
-        self.scaler, self.target_scaler = scalers
-        count, length = len(config.input_columns.split(",")), config.seq_len
-        self.sequences = [
-            {"inputs": rows[at : at + length, :count], "targets": rows[at : at + length, count:]} for at in starts
-        ]
+    def __init__(self, inputs: np.ndarray, targets: np.ndarray, starts: np.ndarray, length: int, scaler: Any) -> None:
+        self.scaler = scaler
+        self.sequences = [{"inputs": inputs[at : at + length], "targets": targets[at : at + length]} for at in starts]
 
     def __len__(self) -> int:
         return len(self.sequences)
@@ -91,8 +89,7 @@ class NaiveSequences(Dataset[Batch]):
     def __getitem__(self, index: int) -> Batch:
         sequence = self.sequences[index]
         inputs = self.scaler.transform(sequence["inputs"])
-        targets = self.target_scaler.transform(sequence["targets"])
-        return {"inputs": torch.FloatTensor(inputs), "targets": torch.FloatTensor(targets)}
+        return {"inputs": torch.FloatTensor(inputs), "targets": torch.FloatTensor(sequence["targets"])}
 
 
 class NormalisedSequences(Dataset[Batch]):
@@ -118,51 +115,39 @@ class NormalisedSequences(Dataset[Batch]):
 
 
 class CausalConv(nn.Conv1d):
-    """Dilated causal convolution over (batch, channels, time).
+    """relu(causal dilated convolution [+ residual]).
 
-    `channels_last` runs the same weights as a 2-D convolution on (batch, channels, 1, time) in
-    channels-last memory, which is how a (batch, time, columns) batch already lies.
+    plain: (batch, channels, time), the library's convolution. products: (channels, time, batch), see
+    `trainers.tuning.causal`. The weights are the same, and so is the result up to rounding.
     """
 
-    def __init__(self, inputs: int, outputs: int, dilation: int, channels_last: bool) -> None:
+    def __init__(self, inputs: int, outputs: int, dilation: int, products: bool) -> None:
         super().__init__(inputs, outputs, 3, dilation=dilation)
-        self.channels_last = channels_last
-        self.reach = 2 * dilation
+        self.products = products
 
-    def forward(self, x: Tensor) -> Tensor:
-        if not self.channels_last:
-            return super().forward(F.pad(x, (self.reach, 0)))
-        weight = self.weight.unsqueeze(2)
-        padded = F.conv2d(x, weight, self.bias, padding=(0, self.reach), dilation=(1, self.dilation[0]))
-        return padded[..., : x.shape[-1]]
-
-
-class Block(nn.Module):
-    def __init__(self, channels: int, dilation: int, channels_last: bool) -> None:
-        super().__init__()
-        self.first = CausalConv(channels, channels, dilation, channels_last)
-        self.second = CausalConv(channels, channels, dilation, channels_last)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return F.relu(x + self.second(F.relu(self.first(x))))
+    def forward(self, x: Tensor, residual: Tensor | None = None) -> Tensor:
+        if self.products:
+            return CausalReluConv.apply(x, self.weight, self.bias, residual, self.dilation[0])
+        out = super().forward(F.pad(x, (2 * self.dilation[0], 0)))
+        return F.relu(out if residual is None else residual + out)
 
 
 class ImplicitStateTcn(nn.Module):
     """(batch, time, inputs) → (batch, time, state)."""
 
-    def __init__(self, inputs: int, states: int, channels: int, levels: int, channels_last: bool = False) -> None:
+    def __init__(self, inputs: int, states: int, channels: int, levels: int, products: bool = False) -> None:
         super().__init__()
-        self.channels_last = channels_last
-        self.lift = CausalConv(inputs, channels, 1, channels_last)
-        self.blocks = nn.ModuleList(Block(channels, 2**level, channels_last) for level in range(levels))
+        self.turn = (2, 1, 0) if products else (0, 2, 1)
+        self.lift = CausalConv(inputs, channels, 1, products)
+        self.first = nn.ModuleList(CausalConv(channels, channels, 2**n, products) for n in range(levels))
+        self.second = nn.ModuleList(CausalConv(channels, channels, 2**n, products) for n in range(levels))
         self.head = nn.Linear(channels, states)
 
     def forward(self, inputs: Tensor) -> Tensor:
-        x = inputs.transpose(1, 2)
-        x = F.relu(self.lift(x.unsqueeze(2) if self.channels_last else x))
-        for block in self.blocks:
-            x = block(x)
-        return self.head((x.squeeze(2) if self.channels_last else x).transpose(1, 2))
+        x = self.lift(inputs.permute(self.turn).contiguous())
+        for first, second in zip(self.first, self.second, strict=True):
+            x = second(first(x), x)
+        return self.head(x.permute(self.turn))
 
 
 # ── recipe ───────────────────────────────────────────────────────────────────────────────────────
@@ -178,7 +163,9 @@ class TcnRecipe(Recipe[TcnConfig]):
         rungs.CACHE,
         *rungs.COMMON,
         rungs.RESIDENT,
-        rungs.CHANNELS_LAST,
+        rungs.Optimization(
+            name="products", seed="beyond", rung="best", text="convolutions as copy-free products (on a CPU)"
+        ),
     )
 
     def build_data(self) -> Data:
@@ -214,14 +201,15 @@ class TcnRecipe(Recipe[TcnConfig]):
         return tables.read_tables(files, columns, 2 * config.seq_len, self.skip)
 
     def _dataset(self, rows: np.ndarray, count: int, starts: np.ndarray) -> Dataset[Batch]:
+        length = self.config.seq_len
+        inputs, targets = self._normalised(rows, count)
         if not self.on("normalise_once"):
-            return NaiveSequences(rows, starts, self.config, self.scalers)
+            return NaiveSequences(rows[:, :count], targets, starts, length, self.scalers[0].as_library())
         cached = self.on("cache_data")
         needed = len(starts) * 1200  # two tensor objects and a dict for each window
         if cached and not fits_in_memory(needed, "the window cache", self.say):
             cached = False
-        inputs, targets = self._normalised(rows, count)
-        return NormalisedSequences(inputs, targets, starts, self.config.seq_len, cached)
+        return NormalisedSequences(inputs, targets, starts, length, cached)
 
     def _normalised(self, rows: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
         return self.scalers[0].transform(rows[:, :count]), self.scalers[1].transform(rows[:, count:])
@@ -262,7 +250,8 @@ class TcnRecipe(Recipe[TcnConfig]):
     def build_model(self) -> nn.Module:
         config = self.config
         sizes = len(config.input_columns.split(",")), len(config.target_columns.split(","))
-        return ImplicitStateTcn(*sizes, config.channels, config.levels, self.on("channels_last"))
+        products = self.on("products") and self.device.type == "cpu" and not self.on("amp")
+        return ImplicitStateTcn(*sizes, config.channels, config.levels, products)
 
     def loss(self, model: nn.Module, batch: Batch) -> Tensor:
         predicted = model(batch["inputs"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 
@@ -26,3 +28,15 @@ class StandardScaler:
 
     def inverse(self, rows: np.ndarray) -> np.ndarray:
         return rows * self.scale + self.mean
+
+    def as_library(self) -> Any:
+        """The same scaler as scikit-learn's, whose validation is what the documents' per-sample call
+        pays for; without that package: this one."""
+        try:
+            from sklearn.preprocessing import StandardScaler as LibraryScaler
+        except ImportError:
+            return self
+        scaler = LibraryScaler()
+        scaler.mean_, scaler.scale_, scaler.var_ = self.mean, self.scale, self.scale**2
+        scaler.n_features_in_ = len(self.mean)
+        return scaler
