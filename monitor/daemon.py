@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import uvicorn
 
@@ -32,6 +32,9 @@ from monitor.web.webconfig import NO_WEB_CONFIG, WebConfig, load_web_config
 EXIT_SECONDS = 1.5
 """After this long the process ends even if the driver holds a thread."""
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+if TYPE_CHECKING:
+    from monitor.store.store import Store
 
 log = logging.getLogger("gpumon")
 
@@ -93,8 +96,15 @@ def run_daemon(settings: Settings) -> int:
     return EXIT_OK
 
 
-def _open_store(settings: Settings, stack: contextlib.ExitStack) -> None:
-    return None
+def _open_store(settings: Settings, stack: contextlib.ExitStack) -> Store | None:
+    """The history; one that cannot be kept is said by the store and costs nothing else."""
+    if settings.store is None:
+        return None
+    from monitor.store.store import Store
+
+    store = Store(settings.store, max_bytes=settings.store_max_size, max_age=settings.store_max_age)
+    stack.callback(store.close)
+    return store
 
 
 def _claim_unix(path: Path | None, stack: contextlib.ExitStack) -> socket.socket | None:

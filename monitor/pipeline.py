@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from monitor.store.store import Store
 
 T = TypeVar("T")
+Subject = tuple[str, str, int | None, str | None]
+"""What a prediction is about: run, rule, rank and GPU."""
 
 log = logging.getLogger("gpumon.pipeline")
 
@@ -47,6 +49,7 @@ class Pipeline:
         )
         self._states: dict[str, Collector] = {}
         self._left_out = 0
+        self._promised: dict[Subject, float] = {}
         self._last: Snapshot | None = None
 
     def tick(self) -> Snapshot:
@@ -57,9 +60,24 @@ class Pipeline:
         whole = msgspec.structs.replace(snapshot, findings=findings, collectors=tuple(self._states.values()))
         if self._store is not None:
             store = self._store
-            self._timed("store", now, lambda: store.append(whole))
+            self._timed("store", now, lambda: self._keep(store, whole))
         self._last = whole
         return whole
+
+    def _keep(self, store: Store, snapshot: Snapshot) -> None:
+        """History, and in the ledger what each finding promises, when the promise changes."""
+        store.append(snapshot)
+        runs = {run.id: run for run in snapshot.runs}
+        promised: dict[Subject, float] = {}
+        for finding in snapshot.findings:
+            run = runs.get(finding.run or "")
+            if run is None or finding.speedup is None:
+                continue
+            key, promise = (run.id, finding.id, finding.rank, finding.gpu), round(finding.speedup.likely, 1)
+            if self._promised.get(key) != promise:
+                store.record_prediction(run, finding)
+            promised[key] = promise
+        self._promised = promised
 
     def close(self) -> None:
         """Let go of rings and driver; safe to call twice."""

@@ -15,7 +15,7 @@ ABSENT = "—"
 def render(snapshot: Snapshot, origin: str, width: int) -> str:
     """The whole answer, no line longer than `width`."""
     lines = [*_head(snapshot, origin), *_gpus(snapshot, width), *_host(snapshot.host), *_runs(snapshot)]
-    lines += _findings(snapshot, width)
+    lines += _findings(snapshot)
     return "".join(f"{_cut(line, width)}\n" for line in lines)
 
 
@@ -174,21 +174,23 @@ def _run(run: Run, now: float) -> Iterator[str]:
             yield f"    rank {rank.rank} has been in {rank.live_phase} for {span(rank.live_seconds)}"
 
 
-def _findings(snapshot: Snapshot, width: int) -> Iterator[str]:
-    if not snapshot.findings:
+def _findings(snapshot: Snapshot) -> Iterator[str]:
+    """Those of live runs and of the machine, in the engine's order."""
+    names = {run.id: run.name for run in snapshot.runs if run.state in ("running", "stalled")}
+    live = [finding for finding in snapshot.findings if finding.run is None or finding.run in names]
+    if not live:
         return
-    names = {run.id: run.name for run in snapshot.runs}
     yield ""
-    for finding in snapshot.findings[:FINDINGS_SHOWN]:
+    for finding in live[:FINDINGS_SHOWN]:
         yield from _finding(finding, names)
-    left = len(snapshot.findings) - FINDINGS_SHOWN
+    left = len(live) - FINDINGS_SHOWN
     if left > 0:
         yield f"and {left} more: gpumon status --json"
 
 
 def _finding(finding: Finding, names: dict[str, str]) -> Iterator[str]:
     about = names.get(finding.run or "", "")
-    gain = f"  ×{finding.speedup.likely:.2f} likely" if finding.speedup else ""
-    yield f"{finding.severity:<8} {finding.title}{f' ({about})' if about else ''}  [{finding.id}]{gain}"
+    gain = f"×{finding.speedup.likely:.2f} " if finding.speedup else ""
+    yield f"{finding.severity:<8} {gain}{finding.title}{f' ({about})' if about else ''}  [{finding.id}]"
     if finding.remedy.summary:
         yield f"         → {finding.remedy.summary}"

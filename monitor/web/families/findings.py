@@ -16,10 +16,13 @@ def _labels(finding: Finding, scene: Scene) -> Labels:
 
 
 def _shown(scene: Scene) -> Iterable[tuple[Labels, Finding]]:
-    """One per label set: of findings that differ in rank only, the first (they are ranked)."""
+    """Of live runs and of the machine: nobody is to be woken for a run that is over. One per label
+    set: of findings that differ in rank only, the first (they are ranked)."""
     seen: dict[Labels, Finding] = {}
+    live = {run.id for run in scene.runs if run.state in ("running", "stalled")}
     for finding in scene.snapshot.findings[: scene.limits.findings]:
-        seen.setdefault(_labels(finding, scene), finding)
+        if finding.run is None or finding.run in live:
+            seen.setdefault(_labels(finding, scene), finding)
     return seen.items()
 
 
