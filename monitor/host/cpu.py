@@ -77,14 +77,15 @@ class CpuReader:
         self._pressure = PressureReader(roots, "cpu")
         self._frequency = _FrequencyReader(roots.sys / "devices/system/cpu")
         self._before: CpuStat | None = None
-        self.boot_time: float | None = None
+        self._boot_time: float | None = None
 
     def read(self, now: Moment, load: tuple[float, float, float] | None) -> Cpu | None:
         raw = self._stat.read(now.monotonic)
         if raw is None:
             return None
         stat, before = parse_stat(raw), self._before
-        self._before, self.boot_time = stat, stat.boot_time
+        self._before = stat
+        self._keep_boot_time(stat)
         total = shares(before.total, stat.total) if before and before.total and stat.total else None
         one, five, fifteen = load or (None, None, None)
         return Cpu(
@@ -101,6 +102,20 @@ class CpuReader:
             frequency_hertz=self._frequency.read(now.monotonic),
             pressure=self._pressure.read(now.monotonic),
         )
+
+    def boot_time(self, now: float) -> float | None:
+        if self._boot_time is None:
+            raw = self._stat.read(now)
+            if raw:
+                self._keep_boot_time(parse_stat(raw))
+        return self._boot_time
+
+    def _keep_boot_time(self, stat: CpuStat) -> None:
+        """The kernel computes it anew on each read, and it flickers by a second: take real steps only."""
+        if stat.boot_time is None:
+            return
+        if self._boot_time is None or abs(stat.boot_time - self._boot_time) > 2:
+            self._boot_time = stat.boot_time
 
     def close(self) -> None:
         self._stat.close()

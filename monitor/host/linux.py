@@ -37,7 +37,7 @@ class LinuxHost:
         return Host(
             hostname=self._hostname,
             kernel=self._kernel,
-            boot_time=self._cpu.boot_time,
+            boot_time=self._cpu.boot_time(now.monotonic),
             cpu=cpu,
             memory=self._memory.read(now.monotonic),
             disks=self._disks.read(now.monotonic),
@@ -52,7 +52,8 @@ class LinuxHost:
     ) -> tuple[tuple[Process, ...], int]:
         """Trainers, all their descendants, and processes on GPUs; and how many the cap left out."""
         _, last_pid = parse_loadavg(self._loadavg.read(now.monotonic))
-        return self._processes.read(now, trainers, gpu_pids, last_pid, self._cpu.boot_time)
+        boot_time = self._cpu.boot_time(now.monotonic)
+        return self._processes.read(now, trainers, gpu_pids, last_pid, boot_time)
 
     def close(self) -> None:
         for part in (self._loadavg, self._cpu, self._memory, self._disks, self._networks, self._processes):
