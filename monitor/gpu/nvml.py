@@ -1,29 +1,223 @@
-"""NVML, NVIDIA's management library, through `pynvml`."""
+"""The NVML source: keeps the driver connection, its GPUs and their readings, through every trouble.
+
+Three things happen at a tick: the driver is (re)started when it is down and due; every GPU that is
+not stuck is read through the gate; now and then it is checked whether GPUs came or went. Nothing
+here blocks longer than the deadline, whatever the driver does.
+"""
 
 from __future__ import annotations
 
+import time
+from functools import partial
+from pathlib import Path
 from typing import Literal
 
-import pynvml
+import msgspec
 
 from monitor.clock import Moment
+from monitor.gpu import driver
+from monitor.gpu.calls import DriverGone, NvmlFailure
+from monitor.gpu.device import Device, free
+from monitor.gpu.events import XidLog
+from monitor.gpu.gate import Gate, Job
+from monitor.gpu.slow import SlowLane
 from monitor.gpu.source import GpuReadings
-from monitor.snapshot import Snapshot, Source
+from monitor.snapshot import Gpu, Snapshot, Source
+
+DRIVER = "driver"
+COUNT = "count"
+START_WAIT = 3.0
+"""How long opening the source and the first reading may wait for a driver that starts slowly."""
+RESCAN = 5.0
+LOST_RESTART = 60.0
+"""A GPU that was reset is visible only to a new NVML initialisation: with one lost, try so often."""
+LOST_KEPT = 600.0
+"""A lost GPU that the driver does not even list any more is still shown as lost for so long."""
+CLOSE_WAIT = 0.6
 
 
 class NvmlSource:
-    """Says why there are no readings when the library does not answer."""
+    """See the module's docstring. `required`: no NVML is an error; otherwise "none" with the reason."""
 
-    def __init__(self, *, interval: float = 1.0, required: bool = False) -> None:
+    def __init__(
+        self, *, interval: float = 1.0, required: bool = False, listing: Path = driver.PROC_GPUS
+    ) -> None:
         self._required = required
+        self._listing = listing
+        self._gate = Gate(patience=min(2.0, max(0.25, interval / 2)))
+        self._slow = SlowLane()
+        self._devices: list[Device] = []
+        self._xids: dict[str, XidLog] = {}
+        self._missing: dict[str, tuple[Gpu, float]] = {}
+        self._versions = driver.Versions()
+        self._up = False
+        self._initialised = False
+        self._ever_up = False
+        self._detail: str | None = None
+        self._starting: Job | None = None
+        self._retry_at = 0.0
+        self._pause = driver.FIRST_PAUSE
+        self._rescan_at = 0.0
+        self._up_since = 0.0
+        self._listed: frozenset[str] = frozenset()
+        self._start(time.monotonic(), START_WAIT)
 
     def read(self, now: Moment, previous: Snapshot | None) -> GpuReadings:
-        try:
-            pynvml.nvmlInit()
-        except pynvml.NVMLError as error:
-            kind: Literal["nvml", "none"] = "nvml" if self._required else "none"
-            return GpuReadings(Source(kind=kind, ok=not self._required, detail=f"NVML: {error}."))
-        return GpuReadings(Source(kind="nvml"))
+        clock = time.monotonic()
+        if not self._up:
+            self._start(clock, 2 * self._gate.patience)
+        if self._up:
+            self._read_gpus(now, clock)
+        if self._up:
+            self._slow.poke(clock, [(d.index, d.session.throughput) for d in self._devices if d.session])
+        return GpuReadings(self._source(clock), self._gpus(now.monotonic))
 
     def close(self) -> None:
-        return None
+        """Let calls in flight come home, then end NVML; a stuck driver is left to the process's end."""
+        deadline = time.monotonic() + CLOSE_WAIT
+        self._slow.gate.close()
+        drained = self._slow.gate.drain(deadline) and self._gate.drain(deadline)
+        if drained and self._initialised:
+            self._gate.run([Job(DRIVER, self._end)], deadline + CLOSE_WAIT)
+            self._initialised = self._up = False
+        self._gate.close()
+
+    # ── the driver ───────────────────────────────────────────────────────────────────────────────
+
+    def _start(self, clock: float, wait: float) -> None:
+        """Start NVML when that is due, or see what became of an earlier start that took too long."""
+        if self._starting is None:
+            if clock < self._retry_at or self._gate.busy(DRIVER):
+                return
+            stop_first = self._initialised and self._nothing_stuck()
+            self._starting = Job(DRIVER, partial(driver.start, stop_first))
+            self._gate.run([self._starting], clock + wait)
+        job = self._starting
+        if not job.done:
+            waited = time.monotonic() - (job.started or clock)
+            self._detail = f"The NVIDIA driver has not answered for {waited:.0f} s: see dmesg for errors."
+            return
+        self._starting = None
+        if isinstance(job.result, driver.Started):
+            self._started(job.result, clock)
+        else:
+            self._start_failed(job.error, clock)
+
+    def _started(self, started: driver.Started, clock: float) -> None:
+        self._up = self._initialised = self._ever_up = True
+        self._versions = started.versions
+        self._detail = None if started.count else "The NVIDIA driver works but has no GPU."
+        self._pause = driver.FIRST_PAUSE
+        self._rescan_at, self._up_since = clock + RESCAN, clock
+        self._listed = driver.listed_gpus(self._listing)
+        self._adopt(started.count, clock)
+
+    def _start_failed(self, error: Exception | None, clock: float) -> None:
+        code = getattr(error, "value", getattr(error, "code", None))
+        self._detail = driver.explain(code) if isinstance(code, int) else f"NVML does not start: {error}."
+        self._retry_at = clock + self._pause
+        self._pause = min(driver.LONGEST_PAUSE, self._pause * 2)
+
+    def _restart(self, reason: str | None, clock: float) -> None:
+        """Give the connection up; the next reading starts it again."""
+        self._up = False
+        self._retry_at = clock
+        self._detail = reason
+        for device in self._devices:
+            device.reset()
+            if reason and device.state == "ok":
+                device.state, device.detail = "error", reason
+
+    def _nothing_stuck(self) -> bool:
+        keys = [device.index for device in self._devices]
+        return not any(self._gate.busy(key) or self._slow.gate.busy(key) for key in (*keys, COUNT))
+
+    def _end(self) -> None:
+        for device in self._devices:
+            if device.session is not None:
+                free(device.session)
+        driver.stop()
+
+    # ── the GPUs ─────────────────────────────────────────────────────────────────────────────────
+
+    def _adopt(self, count: int, clock: float) -> None:
+        """As many devices as the driver has; remember the lost ones it does not list any more."""
+        for device in self._devices[count:]:
+            if device.state == "lost":
+                self._missing[device.uuid] = (device.shown(clock), clock)
+        kept = self._devices[:count]
+        self._devices = kept + [Device(index, self._xids) for index in range(len(kept), count)]
+
+    def _read_gpus(self, now: Moment, clock: float) -> None:
+        patience = self._gate.patience
+        first = any(device.last is None for device in self._devices)
+        jobs = [Job(d.index, partial(d.read, now)) for d in self._devices if not self._gate.busy(d.index)]
+        rescan = self._rescan_job(clock)
+        self._gate.run(
+            [*jobs, *([rescan] if rescan else [])], clock + (START_WAIT if first else 2 * patience)
+        )
+        for job in jobs:
+            self._after(job)
+        self._mark_stuck(clock)
+        gone = next((job.error for job in jobs if isinstance(job.error, DriverGone)), None)
+        if gone is not None:
+            self._restart(driver.explain(gone.code), clock)
+        elif rescan is not None and rescan.done:
+            self._after_rescan(rescan, clock)
+
+    def _after(self, job: Job) -> None:
+        """A failure that is no NVML answer is ours: say so at that GPU, and go on."""
+        if job.error is not None and not isinstance(job.error, (NvmlFailure, TimeoutError)):
+            device = self._devices[int(str(job.key))]
+            device.state, device.detail = "error", f"reading failed: {job.error!r}"
+
+    def _mark_stuck(self, clock: float) -> None:
+        for device in self._devices:
+            since = self._gate.stuck_since(device.index)
+            if since is not None:
+                device.state = "hung"
+                device.detail = f"a driver call has not returned for {clock - since:.0f} s"
+
+    def _rescan_job(self, clock: float) -> Job | None:
+        if clock < self._rescan_at or self._gate.busy(COUNT):
+            return None
+        self._rescan_at = clock + RESCAN
+        return Job(COUNT, driver.count_gpus)
+
+    def _after_rescan(self, job: Job, clock: float) -> None:
+        lost = any(device.state == "lost" for device in self._devices) or bool(self._missing)
+        count_changed = job.error is None and job.result != len(self._devices)
+        listing_changed = driver.listed_gpus(self._listing) != self._listed
+        if isinstance(job.error, DriverGone):
+            self._restart(driver.explain(job.error.code), clock)
+        elif count_changed or listing_changed or (lost and clock - self._up_since >= LOST_RESTART):
+            self._restart(None, clock)
+
+    # ── what the snapshot sees ───────────────────────────────────────────────────────────────────
+
+    def _gpus(self, now: float) -> tuple[Gpu, ...]:
+        shown = [device.shown(now) for device in self._devices]
+        present = {gpu.uuid for gpu in shown}
+        self._missing = {
+            uuid: entry
+            for uuid, entry in self._missing.items()
+            if uuid not in present and now - entry[1] < LOST_KEPT
+        }
+        for gpu, since in self._missing.values():
+            detail = "the driver does not list this GPU any more"
+            age = gpu.age_seconds + now - since
+            shown.append(msgspec.structs.replace(gpu, state_detail=detail, age_seconds=age))
+        return tuple(shown)
+
+    def _source(self, clock: float) -> Source:
+        kind: Literal["nvml", "none"] = "nvml" if self._required or self._ever_up else "none"
+        hung = bool(self._devices) and all(device.state == "hung" for device in self._devices)
+        detail = "The NVIDIA driver does not answer: no call returns." if self._up and hung else self._detail
+        return Source(
+            kind=kind,
+            ok=kind == "none" or (self._up and not hung),
+            detail=detail,
+            driver_version=self._versions.driver,
+            cuda_version=self._versions.cuda,
+            nvml_version=self._versions.nvml,
+        )

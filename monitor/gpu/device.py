@@ -1,0 +1,192 @@
+"""One GPU: takes its handle, asks its readings, and makes a `Gpu` of them.
+
+Runs on the gate's worker. What it learns (last good reading, XIDs) stays with it over a loss of the
+card or a reload of the driver; everything that hangs on a handle is built anew then.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from monitor.clock import Moment
+from monitor.gpu.calls import ABSENT_CODES, NO_DATA_CODES, GpuGone, NvmlFailure, Reading, Values, error_text
+from monitor.gpu.events import XidEvents, XidLog
+from monitor.gpu.fields import FieldBatch, seldom_fields, tick_fields
+from monitor.gpu.gpm import Gpm
+from monitor.gpu.identity import identify, open_handle
+from monitor.gpu.mig import Mig
+from monitor.gpu.nvlink import Links
+from monitor.gpu.processes import Processes
+from monitor.gpu.readings import Parts, every_tick, once, seldom
+from monitor.gpu.samples import ranges, sample_buffers
+from monitor.gpu.slow import PcieThroughput
+from monitor.snapshot import Activity, Errors, Gpu, GpuState, Nvlink, Pcie
+
+SELDOM = 5.0
+LONGEST_PAUSE = 15.0
+
+
+class Session:
+    """Everything bound to one handle."""
+
+    def __init__(self, index: int) -> None:
+        handle = open_handle(index)
+        self.identity: Values = identify(index, handle)
+        self.parts = Parts()
+        parts = self.parts
+        self.tick: list[Reading] = [
+            *every_tick(handle, parts),
+            FieldBatch(handle, tick_fields(parts.gpu, parts.pcie, parts.nvlink)),
+            Gpm(handle, parts.activity),
+        ]
+        self.seldom: list[Reading] = [
+            *seldom(handle, parts),
+            FieldBatch(handle, seldom_fields(parts.errors)),
+            Links(handle, parts.nvlink),
+        ]
+        self.once: list[Reading] = once(handle, parts)
+        self.events = XidEvents(handle)
+        self.processes = Processes(handle)
+        self.mig = Mig(handle)
+        self.samples = sample_buffers(handle)
+        self.throughput = PcieThroughput(handle)
+        self.seldom_at = 0.0
+
+    def ask(self, now: float) -> int:
+        """All readings that are due; returns how many answered. Raises when GPU or driver are gone."""
+        self.mig.refresh(now)
+        if self.mig.changed:
+            for reading in (*self.tick, *self.seldom, *self.once):
+                reading.ask_again()
+        answered = sum([reading.collect(now) for reading in self.tick])
+        if now >= self.seldom_at:
+            for reading in self.seldom:
+                reading.collect(now)
+            self.once = [reading for reading in self.once if not _settled(reading, now)]
+            self.seldom_at = now + SELDOM
+        return answered
+
+    def complaint(self) -> str | None:
+        """Why nothing answered, when that is an error and not plain absence."""
+        for reading in self.tick:
+            if reading.code and reading.code not in ABSENT_CODES and reading.code not in NO_DATA_CODES:
+                return error_text(reading.code)
+        return None
+
+
+class Device:
+    """The GPU at `index`, for as long as the source lives."""
+
+    def __init__(self, index: int, xids: dict[str, XidLog]) -> None:
+        self.index = index
+        self.last: Gpu | None = None
+        self.last_good: float | None = None
+        self.state: GpuState = "ok"
+        self.detail: str | None = None
+        self.session: Session | None = None
+        self._xids = xids
+        self._retry_at = 0.0
+        self._pause = 1.0
+
+    @property
+    def uuid(self) -> str:
+        return self.last.uuid if self.last else f"GPU-unknown-{self.index}"
+
+    def reset(self) -> None:
+        """Forget the handle: after a driver reload it means nothing."""
+        self.session = None
+        self._retry_at, self._pause = 0.0, 1.0
+
+    def read(self, now: Moment) -> None:
+        """Take one reading into `last`; a lost GPU is asked again with growing pauses."""
+        if now.monotonic < self._retry_at:
+            return
+        try:
+            self._read(now)
+        except GpuGone as failure:
+            self._failed("lost", failure, now)
+        except NvmlFailure as failure:
+            if type(failure) is not NvmlFailure:
+                raise
+            self._failed("error", failure, now)
+
+    def shown(self, now: float) -> Gpu:
+        """What a snapshot says about this GPU; anything but a fresh reading shows its age."""
+        last = self.last or Gpu(index=self.index, uuid=self.uuid)
+        if self.state == "ok" and self.last is not None:
+            return last
+        age = now - self.last_good if self.last_good is not None else 0.0
+        return msgspec.structs.replace(
+            last,
+            state=self.state if self.state != "ok" else "hung",
+            state_detail=self.detail,
+            age_seconds=max(0.0, age),
+            errors=self._errors(last.errors),
+        )
+
+    def _read(self, now: Moment) -> None:
+        if self.session is None:
+            self.session = Session(self.index)
+        session = self.session
+        log = self._xids.setdefault(session.identity["uuid"], XidLog())
+        session.events.poll(now.monotonic, now.wall, log)
+        answered = session.ask(now.monotonic)
+        complaint = None if answered else session.complaint()
+        self.last = self._gpu(session, now.monotonic)
+        self.state, self.detail = ("error", complaint) if complaint else ("ok", None)
+        if not complaint:
+            self.last_good = now.monotonic
+            self._pause = 1.0
+
+    def _gpu(self, session: Session, now: float) -> Gpu:
+        parts = session.parts
+        instances = session.mig.uuids() if session.mig.enabled else {}
+        return Gpu(
+            **session.identity,
+            **parts.gpu,
+            pcie=_pcie(parts.pcie, session.throughput, now),
+            nvlink=Nvlink(**parts.nvlink),
+            errors=self._errors(Errors(**parts.errors), session.identity["uuid"]),
+            activity=Activity(**parts.activity),
+            mig_enabled=session.mig.enabled,
+            mig=session.mig.read() if instances else (),
+            processes=session.processes.fetch(now, instances),
+            ranges=ranges(session.samples, now),
+        )
+
+    def _errors(self, errors: Errors, uuid: str | None = None) -> Errors:
+        log = self._xids.get(uuid or self.uuid)
+        if log is None or not log.counts:
+            return errors
+        return msgspec.structs.replace(
+            errors, xid_counts=log.counts, xid_last=log.last, xid_last_time=log.last_time
+        )
+
+    def _failed(self, state: GpuState, failure: NvmlFailure, now: Moment) -> None:
+        self.state, self.detail = state, f"{failure} (NVML code {failure.code})"
+        self.session = None
+        self._retry_at = now.monotonic + self._pause
+        self._pause = min(LONGEST_PAUSE, self._pause * 2)
+
+
+def _settled(reading: Reading, now: float) -> bool:
+    """A fixed fact is asked until it answers or turns out not to be supported."""
+    return reading.collect(now) or reading.code in ABSENT_CODES
+
+
+def _pcie(values: Values, throughput: PcieThroughput, now: float) -> Pcie:
+    """Counters where the card has them, else the slow lane's last measurement."""
+    if values.get("receive_bytes_per_second") is None and values.get("transmit_bytes_per_second") is None:
+        transmit, receive = throughput.latest(now)
+        values = {**values, "transmit_bytes_per_second": transmit, "receive_bytes_per_second": receive}
+    return Pcie(**values)
+
+
+def free(session: Any) -> None:
+    """Give NVML resources of a session back; only while the driver is there and nothing is stuck."""
+    session.events.free()
+    for reading in session.tick:
+        if isinstance(reading, Gpm):
+            reading.free()

@@ -1,0 +1,100 @@
+"""The driver as a whole: start and stop of NVML, versions, and why it does not work in plain words."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from pathlib import Path
+
+import pynvml
+
+from monitor.gpu.calls import find_function, require
+
+PROC_GPUS = Path("/proc/driver/nvidia/gpus")
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
+
+REASONS = {
+    pynvml.NVML_ERROR_LIBRARY_NOT_FOUND: "The NVML library (libnvidia-ml.so.1) was not found: install the "
+    "NVIDIA driver, or start the container with its GPUs (docker run --gpus all).",
+    pynvml.NVML_ERROR_DRIVER_NOT_LOADED: "The NVIDIA driver is not loaded: run nvidia-smi as root or "
+    "modprobe nvidia to load it.",
+    pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH: "The NVIDIA driver was updated and does not fit the loaded "
+    "library: restart gpumon after the driver is reloaded (or reboot).",
+    pynvml.NVML_ERROR_NO_PERMISSION: "No permission to talk to the NVIDIA driver: gpumon's user needs "
+    "access to /dev/nvidiactl and /dev/nvidia0.",
+    pynvml.NVML_ERROR_UNINITIALIZED: "The NVIDIA driver was reloaded: NVML is being started again.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    driver: str | None = None
+    cuda: str | None = None
+    nvml: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """What a successful start found."""
+
+    versions: Versions
+    count: int
+
+
+def explain(code: int) -> str:
+    """One sentence and a remedy for an error that stops NVML as a whole."""
+    known = REASONS.get(code)
+    return known or f"NVML does not start: {pynvml.NVMLError(code)}; nvidia-smi should say the same."
+
+
+def start(stop_first: bool) -> Started:
+    """Initialise NVML; raises `NVMLError`. With `stop_first` the old initialisation is ended before."""
+    if stop_first:
+        stop()
+    pynvml.nvmlInit()
+    return Started(_versions(), count_gpus())
+
+
+def stop() -> None:
+    """End NVML. An error here means that the driver has ended it already."""
+    try:
+        pynvml.nvmlShutdown()
+    except pynvml.NVMLError:
+        return
+
+
+def count_gpus() -> int:
+    out, function = ctypes.c_uint(), find_function("nvmlDeviceGetCount_v2")
+    require(function(ctypes.byref(out)) if function else pynvml.NVML_ERROR_FUNCTION_NOT_FOUND)
+    return out.value
+
+
+def listed_gpus(folder: Path = PROC_GPUS) -> frozenset[str]:
+    """What the kernel module lists. NVML looks for GPUs only when it starts; this shows new ones."""
+    try:
+        return frozenset(entry.name for entry in folder.iterdir())
+    except OSError:
+        return frozenset()
+
+
+def _versions() -> Versions:
+    return Versions(
+        driver=_version("nvmlSystemGetDriverVersion"),
+        cuda=_cuda(),
+        nvml=_version("nvmlSystemGetNVMLVersion"),
+    )
+
+
+def _version(name: str) -> str | None:
+    function, buffer = find_function(name), ctypes.create_string_buffer(96)
+    if function is None or function(buffer, len(buffer)) != pynvml.NVML_SUCCESS:
+        return None
+    return buffer.value.decode(errors="replace")
+
+
+def _cuda() -> str | None:
+    """NVML packs 13.1 as 13010."""
+    function, out = find_function("nvmlSystemGetCudaDriverVersion_v2"), ctypes.c_int()
+    if function is None or function(ctypes.byref(out)) != pynvml.NVML_SUCCESS:
+        return None
+    return f"{out.value // 1000}.{out.value % 1000 // 10}"

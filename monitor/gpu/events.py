@@ -1,0 +1,82 @@
+"""XID events: the driver's error reports, collected from an event set of each GPU's own.
+
+One set per GPU, polled without waiting: a hung GPU then cannot hold back the events of the others.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass, field
+from typing import Any
+
+import pynvml
+
+from monitor.gpu.calls import ABSENT_CODES, RETRY_ABSENT, check, find_function
+
+MOST_PER_TICK = 64
+
+
+@dataclass(slots=True)
+class XidLog:
+    """What was seen on one GPU since the daemon started; outlives handles and driver reloads."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+    last: int | None = None
+    last_time: float | None = None
+
+    def add(self, code: int, wall: float) -> None:
+        self.counts = {**self.counts, str(code): self.counts.get(str(code), 0) + 1}
+        self.last, self.last_time = code, wall
+
+
+class XidEvents:
+    """The event set of one GPU."""
+
+    def __init__(self, handle: Any) -> None:
+        self._handle = handle
+        self._set: Any = None
+        self._wait = find_function("nvmlEventSetWait_v2")
+        self._data = pynvml.c_nvmlEventData_t()
+        self._argument = ctypes.byref(self._data)
+        self._retry_at = 0.0
+
+    def poll(self, now: float, wall: float, log: XidLog) -> None:
+        """Move what has happened into `log`; never waits."""
+        if now < self._retry_at or self._wait is None:
+            return
+        if self._set is None and not self._register(now):
+            return
+        for _ in range(MOST_PER_TICK):
+            code = self._wait(self._set, self._argument, 0)
+            if code:
+                self._ended(code, now)
+                return
+            if self._data.eventType & pynvml.nvmlEventTypeXidCriticalError:
+                log.add(int(self._data.eventData), wall)
+
+    def _register(self, now: float) -> bool:
+        handle, found = pynvml.c_nvmlEventSet_t(), find_function("nvmlEventSetCreate")
+        code = found(ctypes.byref(handle)) if found else pynvml.NVML_ERROR_FUNCTION_NOT_FOUND
+        if not code:
+            kinds = ctypes.c_ulonglong(pynvml.nvmlEventTypeXidCriticalError)
+            code = pynvml.nvmlLib.nvmlDeviceRegisterEvents(self._handle, kinds, handle)
+            self._set = handle
+        if code:
+            self.free()
+            self._ended(code, now)
+        return not code
+
+    def _ended(self, code: int, now: float) -> None:
+        if code == pynvml.NVML_ERROR_TIMEOUT:
+            return
+        check(code)
+        self._retry_at = now + (RETRY_ABSENT if code in ABSENT_CODES else 10.0)
+
+    def free(self) -> None:
+        """Give the set back; only while the driver is there."""
+        if self._set is not None:
+            pynvml.nvmlLib.nvmlEventSetFree(self._set)
+            self._set = None
+
+    def ask_again(self) -> None:
+        self._retry_at = 0.0

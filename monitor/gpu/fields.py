@@ -1,0 +1,133 @@
+"""Readings that come as NVML "field values": many in one call, each with its own answer code."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pynvml
+
+from monitor.gpu.calls import ABSENT_CODES, RETRY_ABSENT, Values, check, find_function
+
+ALL_LINKS = 0xFFFFFFFF
+KIB = 1024
+_MEMBERS = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")
+"""Which member of the value union holds the answer, by NVML's value type."""
+
+
+class Rate:
+    """A counter turned into a rate; None before the second reading and when the counter was reset."""
+
+    def __init__(self, unit: float) -> None:
+        self._unit = unit
+        self._value: float | None = None
+        self._time = 0.0
+
+    def __call__(self, value: float, seconds: float) -> float | None:
+        before, self._value = self._value, value
+        elapsed, self._time = seconds - self._time, seconds
+        if before is None or elapsed <= 0 or value < before:
+            return None
+        return (value - before) * self._unit / elapsed
+
+
+@dataclass(slots=True)
+class Field:
+    """One field value: where it goes and what becomes of the raw number at a time (seconds)."""
+
+    field: int
+    target: Values
+    key: str
+    convert: Callable[[float, float], Any]
+    scope: int = 0
+    retry_at: float = 0.0
+
+
+class FieldBatch:
+    """Asks all its fields in one call; what the card does not know is left out for a while."""
+
+    def __init__(self, handle: Any, fields: list[Field]) -> None:
+        self._function = find_function("nvmlDeviceGetFieldValues")
+        self._handle = handle
+        self._fields = fields
+        self.code = 0
+        for field in fields:
+            field.target.setdefault(field.key, None)
+        self._prepare(-math.inf)
+
+    def _prepare(self, now: float) -> None:
+        self._asked = [field for field in self._fields if field.retry_at <= now or now == -math.inf]
+        waiting = [field.retry_at for field in self._fields if field not in self._asked]
+        self._prepare_at = min(waiting, default=math.inf)
+        self._buffer = (pynvml.c_nvmlFieldValue_t * max(1, len(self._asked)))()
+        for slot, field in zip(self._buffer, self._asked, strict=False):
+            slot.fieldId, slot.scopeId = field.field, field.scope
+        self._pairs = list(zip(self._buffer, self._asked, strict=False))
+
+    def collect(self, now: float) -> bool:
+        if now >= self._prepare_at:
+            self._prepare(now)
+        if not self._asked or self._function is None:
+            return False
+        self.code = self._function(self._handle, len(self._asked), self._buffer)
+        if self.code:
+            return self._failed(now)
+        return self._store(now)
+
+    def _store(self, now: float) -> bool:
+        absent = False
+        for slot, field in self._pairs:
+            code = slot.nvmlReturn
+            if code == pynvml.NVML_SUCCESS:
+                seconds = slot.timestamp / 1e6 if slot.timestamp > 0 else now
+                raw = getattr(slot.value, _MEMBERS[slot.valueType])
+                field.target[field.key] = field.convert(raw, seconds)
+            else:
+                field.target[field.key] = None
+                field.retry_at = now + RETRY_ABSENT if code in ABSENT_CODES else now
+                absent |= code in ABSENT_CODES
+        if absent:
+            self._prepare(now)
+        return bool(self._asked)
+
+    def _failed(self, now: float) -> bool:
+        for field in self._asked:
+            field.target[field.key] = None
+            if self.code in ABSENT_CODES:
+                field.retry_at = now + RETRY_ABSENT
+        if self.code in ABSENT_CODES:
+            self._prepare(now)
+        check(self.code)
+        return False
+
+    def ask_again(self) -> None:
+        for field in self._fields:
+            field.retry_at = 0.0
+        self._prepare(-math.inf)
+
+
+def plain(kind: Callable[[float], Any]) -> Callable[[float, float], Any]:
+    """A field that needs no clock."""
+    return lambda value, _seconds: kind(value)
+
+
+def tick_fields(gpu: Values, pcie: Values, nvlink: Values) -> list[Field]:
+    """What changes within a second. PCIe counters exist on new cards only and spare the slow call."""
+    pcie_unit = 1.0
+    return [
+        Field(pynvml.NVML_FI_DEV_MEMORY_TEMP, gpu, "memory_temperature_celsius", plain(float)),
+        Field(138, nvlink, "transmit_bytes_per_second", Rate(KIB), ALL_LINKS),
+        Field(139, nvlink, "receive_bytes_per_second", Rate(KIB), ALL_LINKS),
+        Field(197, pcie, "transmit_bytes_per_second", Rate(pcie_unit)),
+        Field(198, pcie, "receive_bytes_per_second", Rate(pcie_unit)),
+    ]
+
+
+def seldom_fields(errors: Values) -> list[Field]:
+    return [
+        Field(pynvml.NVML_FI_DEV_RETIRED_SBE, errors, "retired_pages_single_bit", plain(int)),
+        Field(pynvml.NVML_FI_DEV_RETIRED_DBE, errors, "retired_pages_double_bit", plain(int)),
+        Field(pynvml.NVML_FI_DEV_RETIRED_PENDING, errors, "retired_pages_pending", plain(bool)),
+    ]

@@ -1,0 +1,97 @@
+"""GPM (Hopper and newer): what the SMs really did between two ticks, from two counter samples."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import pynvml
+
+from monitor.gpu.calls import ABSENT_CODES, RETRY_ABSENT, Values, check, find_function
+
+METRICS = (
+    ("sm_active_ratio", pynvml.NVML_GPM_METRIC_SM_UTIL),
+    ("sm_occupancy_ratio", pynvml.NVML_GPM_METRIC_SM_OCCUPANCY),
+    ("tensor_active_ratio", pynvml.NVML_GPM_METRIC_ANY_TENSOR_UTIL),
+    ("dram_active_ratio", pynvml.NVML_GPM_METRIC_DRAM_BW_UTIL),
+)
+_FUNCTIONS = ("nvmlGpmQueryDeviceSupport", "nvmlGpmSampleAlloc", "nvmlGpmSampleGet", "nvmlGpmMetricsGet")
+
+
+class Gpm:
+    """A reading of all `METRICS`; the first tick only takes the sample the second is compared with."""
+
+    def __init__(self, handle: Any, target: Values) -> None:
+        self._handle = handle
+        self._target = target
+        self._retry_at = 0.0
+        self._samples: list[Any] = []
+        self._filled = False
+        self.code = 0
+        for key, _ in METRICS:
+            target[key] = None
+        if any(find_function(name) is None for name in _FUNCTIONS):
+            self._retry_at = float("inf")
+
+    def collect(self, now: float) -> bool:
+        if now < self._retry_at:
+            return False
+        if not self._samples and not self._begin():
+            return self._absent(now)
+        older, newer = self._samples
+        self.code = pynvml.nvmlLib.nvmlGpmSampleGet(self._handle, newer)
+        if self.code:
+            return self._absent(now)
+        self._samples = [newer, older]
+        self._filled, ready = True, self._filled
+        return self._store(older, newer) if ready else False
+
+    def _begin(self) -> bool:
+        """Ask whether the card has GPM, and take room for two samples."""
+        support = pynvml.c_nvmlGpmSupport_t()
+        support.version = pynvml.NVML_GPM_SUPPORT_VERSION
+        self.code = pynvml.nvmlLib.nvmlGpmQueryDeviceSupport(self._handle, ctypes.byref(support))
+        if self.code or not support.isSupportedDevice:
+            self.code = self.code or pynvml.NVML_ERROR_NOT_SUPPORTED
+            return False
+        for _ in range(2):
+            sample = pynvml.c_nvmlGpmSample_t()
+            self.code = pynvml.nvmlLib.nvmlGpmSampleAlloc(ctypes.byref(sample))
+            if self.code:
+                return False
+            self._samples.append(sample)
+        self._request = pynvml.c_nvmlGpmMetricsGet_t()
+        self._request.version = pynvml.NVML_GPM_METRICS_GET_VERSION
+        self._request.numMetrics = len(METRICS)
+        for slot, (_, metric) in zip(self._request.metrics, METRICS, strict=False):
+            slot.metricId = metric
+        self._slots = [(self._request.metrics[number], key) for number, (key, _) in enumerate(METRICS)]
+        self._argument = ctypes.byref(self._request)
+        return True
+
+    def _store(self, older: Any, newer: Any) -> bool:
+        self._request.sample1, self._request.sample2 = older, newer
+        self.code = pynvml.nvmlLib.nvmlGpmMetricsGet(self._argument)
+        for slot, key in self._slots:
+            good = not self.code and slot.nvmlReturn == pynvml.NVML_SUCCESS
+            self._target[key] = slot.value / 100.0 if good and slot.value == slot.value else None
+        check(self.code)
+        return not self.code
+
+    def _absent(self, now: float) -> bool:
+        self.free()
+        for key, _ in METRICS:
+            self._target[key] = None
+        check(self.code)
+        self._retry_at = now + (RETRY_ABSENT if self.code in ABSENT_CODES else 10.0)
+        return False
+
+    def free(self) -> None:
+        """Give the samples back; only while the driver is there."""
+        for sample in self._samples:
+            if find_function("nvmlGpmSampleFree"):
+                pynvml.nvmlLib.nvmlGpmSampleFree(sample)
+        self._samples, self._filled = [], False
+
+    def ask_again(self) -> None:
+        self._retry_at = 0.0
