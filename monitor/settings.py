@@ -332,3 +332,7 @@ def table() -> str:
         for option in options()
     ]
     return "\n".join(rows) + "\n"
+
+
+if __name__ == "__main__":
+    print(table(), end="")

@@ -257,7 +257,8 @@ def _table(result: dict[str, Any]) -> str:
     rows = [
         f"# Daemon: what watching {result['gpus']} GPUs costs",
         "",
-        f"`{result['command']}` on {result['date']}, {result['machine']}, NVML stand-in, 1 s, one scrape a s.",
+        f"`{result['command']}` on {result['date']}, {result['machine']}.",
+        "All read the NVML stand-in every second, both exporters are scraped every second.",
         "",
         "| program | CPU-s per minute | resident MiB | series |",
         "|---|---|---|---|",
@@ -270,7 +271,8 @@ def _table(result: dict[str, Any]) -> str:
     rows += [
         "",
         f"CPU of gpumon over nvitop-exporter: {result['cpu_ratio_to_nvitop_exporter']}.",
-        f"A scrape of {scrape['series']} series from cache: {scrape['p50_ms']} ms median, {scrape['p99_ms']} ms p99.",
+        f"A scrape of {scrape['series']} series from cache: {scrape['p50_ms']} ms median, "
+        f"{scrape['p99_ms']} ms p99.",
         "",
         *(f"- {'met' if met else 'NOT met'}: {target}" for target, met in result["targets_met"].items()),
         "",

@@ -19,7 +19,6 @@ INFO_LABELS = (
     "slurm_job",
     "way",
     "git_commit",
-    "simulated",
 )
 
 
@@ -79,11 +78,11 @@ def _shares(scene: Scene) -> Iterable[Sample]:
             yield (run.id, phase.name), phase.share
 
 
-def _quantiles(scene: Scene) -> Iterable[Sample]:
+def _percentiles(scene: Scene) -> Iterable[Sample]:
     for run in scene.runs:
-        yield (run.id, "0.5"), run.step.p50
-        yield (run.id, "0.95"), run.step.p95
-        yield (run.id, "0.99"), run.step.p99
+        yield (run.id, "50"), run.step.p50
+        yield (run.id, "95"), run.step.p95
+        yield (run.id, "99"), run.step.p99
 
 
 def _tree(name: str, help: str, value: Callable[[Process], float | None]) -> Family:
@@ -118,7 +117,7 @@ FAMILIES = (
     _of("steps_per_second", "gauge", "Steps a second over the rolling window.", lambda r: r.iterations_per_second),
     _of("samples_per_second", "gauge", "Samples a second, all ranks.", lambda r: r.samples_per_second),
     _of("tokens_per_second", "gauge", "Tokens a second, all ranks.", lambda r: r.tokens_per_second),
-    Family("gpumon_run_step_quantile_seconds", "gauge", "Step time over the rolling window of steady steps.", ("run", "quantile"), _quantiles, "rings of the run", "3 per run"),
+    Family("gpumon_run_step_percentile_seconds", "gauge", "Step time over the rolling window of steady steps.", ("run", "percentile"), _percentiles, "rings of the run", "3 per run"),
     Family("gpumon_run_phase_share_ratio", "gauge", "Share of step time by phase over the rolling window; sums to 1.", ("run", "phase"), _shares, "rings of the run", "1 per phase and run, at most 17"),
     _of("starved_ratio", "gauge", "Share of time in which the device had no work.", lambda r: r.starved_ratio),
     _of("trend_ratio", "gauge", "Throughput now over the run's best sustained throughput.", lambda r: r.trend_ratio),

@@ -1,0 +1,22 @@
+"""The generated pages are what the code says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from monitor import settings
+from monitor.web import contract
+
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+def test_the_metrics_page_is_fresh() -> None:
+    assert (DOCS / "metrics.md").read_text(encoding="utf-8") == contract.page(), (
+        "stale: python -m monitor.web.contract > docs/metrics.md"
+    )
+
+
+def test_the_options_table_is_fresh() -> None:
+    assert settings.table() in (DOCS / "daemon.md").read_text(encoding="utf-8"), (
+        "stale: put the output of python -m monitor.settings into docs/daemon.md"
+    )
