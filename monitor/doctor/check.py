@@ -112,7 +112,12 @@ def all_checks() -> tuple[Check, ...]:
     """Every check, in the order in which they are shown."""
     for name in MODULES:
         importlib.import_module(f"monitor.doctor.{name}")
-    return tuple(_registry.values())
+    return tuple(sorted(_registry.values(), key=_place))
+
+
+def _place(item: Check) -> int:
+    """By module; within one, as written, since sorting keeps that order."""
+    return MODULES.index(item.run.__module__.rpartition(".")[2])
 
 
 def run_check(item: Check, context: Context) -> Result:
