@@ -51,6 +51,8 @@ class Policy:
     """Share of a phase one user line must have before a finding names it as the cause."""
     phase_share: float = 0.08
     """Share of the run a side job (logging, norms, validation, checkpoints) may take."""
+    hint_share: float = 0.05
+    """Share of the step copies must take before they are looked at."""
     validation_share: float = 0.15
     """Share of the run validation may take."""
     grad_norm_share: float = 0.15
@@ -90,11 +92,11 @@ class Policy:
     quota_throttled: float = 0.10
     """Share of scheduling periods in which the container's CPU quota stopped the run."""
 
-    leak_bytes: int = 64 << 20
+    leak_bytes: int = 24 << 20
     """Growth of memory that is worth calling a leak."""
     leak_bytes_per_step: float = 16 << 10
     """Growth per step below which a leak is not called one."""
-    leak_ratio: float = 0.10
+    leak_ratio: float = 0.04
     """Growth relative to the start that is worth calling a leak."""
     trend_ratio: float = 0.80
     """Throughput now over the best sustained throughput below which a run decays."""
@@ -106,6 +108,8 @@ class Policy:
     """Time from the start to the first step that is long in itself."""
     setup_share: float = 0.5
     """Share of a run's life spent before the first step that is long for a short run."""
+    setup_short_seconds: float = 20.0
+    """Set-up shorter than this is not mentioned, whatever its share."""
     idle_seconds: float = 300.0
     """Allocated and without work for this long is idle."""
     straggler_ratio: float = 1.10

@@ -14,6 +14,7 @@ from monitor.advice.context import RunContext
 from monitor.advice.finding import percent, seconds
 from monitor.advice.rule import Advice, rule
 from monitor.advice.whatif import Change, Saving
+from monitor.snapshot import Severity
 
 FUSED = ("Adam", "AdamW", "SGD", "Adagrad")
 
@@ -28,7 +29,7 @@ def check(run: RunContext) -> Advice | None:
         return None
     groups = run.count("optimizer", "param_groups") or 1
     explicit = run.setting("optimizer", "foreach") is False or groups > 8 or name not in FUSED
-    severity = None if explicit or share >= run.policy.optimizer_warn_share else "hint"
+    severity: Severity | None = None if explicit or share >= run.policy.optimizer_warn_share else "hint"
     better = "fused=True" if name in FUSED else "foreach=True"
     known = f"{groups} parameter groups, " if groups > 1 else ""
     flags = f"fused={run.setting('optimizer', 'fused')}, foreach={run.setting('optimizer', 'foreach')}"
@@ -56,8 +57,7 @@ def check(run: RunContext) -> Advice | None:
 
 def _remedy(name: str, better: str, groups: int) -> str:
     if name not in FUSED:
-        return f"{name} updates parameter by parameter: use torch.optim.AdamW(…, fused=True), or write the "
-        "update with torch._foreach_* operations."
+        instead = "use torch.optim.AdamW(…, fused=True), or write the update with torch._foreach_* operations"
+        return f"{name} updates parameter by parameter: {instead}."
     merge = f" and merge the {groups} parameter groups where they agree" if groups > 8 else ""
-    return f"Pass {better} to {name}{merge}: one pass over all parameters instead of several small "
-    "operations each."
+    return f"Pass {better} to {name}{merge}: one pass over all parameters, not several small operations each."

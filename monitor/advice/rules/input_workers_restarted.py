@@ -97,8 +97,8 @@ def _remedy(run: RunContext, length: float) -> str:
 
 def _change(run: RunContext, workers: int, length: float) -> str:
     if length < 1.5:
-        return "+ batches = iter(loader)   # once, before the loop\n- batch = next(iter(loader))\n+ batch "
-        "= next(batches)"
+        once = "+ batches = iter(loader)   # once, before the loop"
+        return f"{once}\n- batch = next(iter(loader))\n+ batch = next(batches)"
     return loading.loader_line(
         run, f"num_workers={workers}", f"num_workers={workers}, persistent_workers=True"
     )

@@ -1,0 +1,45 @@
+"""The GPU's memory has errors.
+
+Looks at: uncorrected ECC errors, pending or failed row remapping, retired pages.
+Why: Uncorrected errors corrupt results or kill the process; a pending remap takes effect only after a
+    reset, a failed one means the card is to be replaced.
+Remedy: stop using the card until it was reset; replace it when errors come back.
+Gain: none: this is about correct results.
+"""
+
+from __future__ import annotations
+
+from monitor.advice.context import MachineContext
+from monitor.advice.rule import Advice, machine_rule
+from monitor.snapshot import Gpu
+
+
+@machine_rule("device.memory_errors")
+def check(machine: MachineContext) -> list[Advice]:
+    return [advice for gpu in machine.snapshot.gpus if (advice := _check(gpu)) is not None]
+
+
+def _check(gpu: Gpu) -> Advice | None:
+    errors = gpu.errors
+    facts = {
+        "uncorrected ECC errors": errors.ecc_uncorrected_volatile,
+        "remapping failed": errors.remapped_rows_failed,
+        "remapping pending": errors.remapped_rows_pending,
+        "retired pages pending": errors.retired_pages_pending,
+        "pages retired for double-bit errors": errors.retired_pages_double_bit,
+    }
+    found = {name: value for name, value in facts.items() if value}
+    if not found:
+        return None
+    words = ", ".join(
+        f"{name}: {value}" if not isinstance(value, bool) else name for name, value in found.items()
+    )
+    bad = bool(errors.ecc_uncorrected_volatile or errors.remapped_rows_failed)
+    return Advice(
+        title=f"Memory errors on GPU {gpu.index}: {words}",
+        remedy="Checkpoint, drain the GPU and reset it; replace it if the errors come back.",
+        change=f"nvidia-smi -i {gpu.index} -q -d ECC,ROW_REMAPPER; nvidia-smi -i {gpu.index} --gpu-reset",
+        evidence={name.replace(" ", "_"): value for name, value in found.items()},
+        severity="critical" if bad else "warning",
+        gpu=gpu.uuid,
+    )

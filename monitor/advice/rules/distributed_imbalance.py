@@ -1,0 +1,38 @@
+"""The ranks take turns at being the slowest.
+
+Looks at: spread of the ranks' step work: p95 against p50 on every rank, samples per rank.
+Why: When each step has another slow rank (uneven sequence lengths, uneven batches), all of them pay for
+    the slowest each time.
+Remedy: bucket by length, even batches, dynamic batching by tokens.
+Gain: half of the spread.
+"""
+
+from __future__ import annotations
+
+from monitor.advice.context import RunContext
+from monitor.advice.finding import percent
+from monitor.advice.rule import Advice, rule
+from monitor.advice.whatif import Change, Saving
+
+
+@rule("distributed.imbalance", suppresses=("distributed.collective_wait",))
+def check(run: RunContext) -> Advice | None:
+    ranks = [rank for rank in run.run.ranks if rank.samples and rank.steps]
+    if len(ranks) < 2 or run.period is None:
+        return None
+    rates = [rank.samples / rank.steps for rank in ranks]
+    most, least = max(rates), min(rates)
+    if most < run.policy.straggler_ratio * least:
+        return None
+    heavy = next(rank.rank for rank, rate in zip(ranks, rates, strict=True) if rate == most)
+    mean = sum(rates) / len(rates)
+    cost = (1.0 - mean / most) * (run.seconds("forward") + run.seconds("backward") + run.seconds("data"))
+    return Advice(
+        title=f"Uneven ranks: rank {heavy} gets {most:.1f} samples a step, another only {least:.1f}",
+        remedy="Give every rank the same number of samples (DistributedSampler with drop_last), or balance "
+        "by length.",
+        change="+ sampler = DistributedSampler(dataset, drop_last=True)",
+        evidence={"most_samples": most, "least_samples": least, "rank": heavy, "ranks": len(ranks)},
+        what=Change(savings=(Saving("*", cost, "straggler"),)),
+        because=f"the common load is {percent(mean / most)} of the heaviest",
+    )

@@ -1,0 +1,63 @@
+"""Memory grows with every step.
+
+Looks at: resident memory of the run's processes (or allocated device memory) over time, against steps.
+Why: Growth that does not level off ends in swapping or an out-of-memory kill, often hours later; on the
+    way it slows allocation and copying.
+Remedy: do not keep tensors that carry a graph (`loss` instead of `loss.item()`), bound caches, arrays
+    instead of lists of Python objects in workers.
+Gain: none predicted: this is about the run surviving.
+"""
+
+from __future__ import annotations
+
+from monitor.advice import hotlines
+from monitor.advice.context import RunContext
+from monitor.advice.finding import size
+from monitor.advice.growth import Growth, device_growth, host_growth
+from monitor.advice.rule import Advice, rule
+
+
+@rule("memory.leak", steps=False, suppresses=("compute.small_batch", "job.gc_pauses"))
+def check(run: RunContext) -> Advice | None:
+    on_device = device_growth(run)
+    growth = on_device or host_growth(run)
+    if growth is None:
+        return None
+    where = "device memory" if on_device else "memory of the training process"
+    room = _room(run, bool(on_device))
+    left = f", full in about {room / growth.per_step:,.0f} steps" if room and growth.per_step > 0 else ""
+    keeper = next((spot for spot in run.hotspots if ".append(" in spot.code), None)
+    return Advice(
+        title=f"Memory leak: {where} grew by {size(growth.bytes)} in {growth.steps:,} steps "
+        f"({size(growth.per_step)} a step){left}",
+        remedy=_remedy(growth) + (f" Look at {keeper.place}: `{keeper.code}`." if keeper else ""),
+        change="- history.append(loss)\n+ history.append(loss.detach().item())",
+        evidence={
+            "grown_bytes": growth.bytes,
+            "bytes_per_step": growth.per_step,
+            "steps": growth.steps,
+            "device": bool(on_device),
+            "room_bytes": room,
+            **hotlines.evidence(run, keeper),
+        },
+        severity="warning",
+    )
+
+
+def _remedy(growth: Growth) -> str:
+    return (
+        "Something keeps tensors or objects of every step: keep `loss.item()` or `.detach()` instead of "
+        "the loss "
+        "(a kept loss keeps its whole graph), bound caches and lists."
+    )
+
+
+def _room(run: RunContext, device: bool) -> float | None:
+    """Bytes left before it is full."""
+    if device:
+        for gpu in run.gpus:
+            if gpu.memory_total_bytes is not None and gpu.memory_used_bytes is not None:
+                return float(gpu.memory_total_bytes - gpu.memory_used_bytes)
+        return None
+    memory = run.snapshot.host.memory
+    return float(memory.available_bytes) if memory else None
