@@ -22,10 +22,11 @@ from monitor.runs.sink import Counters, RingIdentity
 from monitor.snapshot import Finding, Run, Snapshot, encode
 from monitor.store import retention
 from monitor.store.chunks import Chunk, pack
-from monitor.store.history import History
+from monitor.store.history import History, RunRecord
 from monitor.store.ledger import write_prediction
 from monitor.store.readings import readings
 from monitor.store.schema import StoreError, open_writable, set_aside
+from monitor.store.verify import verify
 
 log = logging.getLogger("gpumon.store")
 
@@ -62,6 +63,8 @@ class Store(History):
         self._series: dict[tuple[str, str], int] = {}
         self._written: dict[str, tuple[float, int]] = {}
         """Run → when its row was last written, and a digest of it."""
+        self._live: set[str] = set()
+        """Runs seen live, to notice their end."""
         self._next_maintenance = 0.0
         self._open()
 
@@ -96,11 +99,23 @@ class Store(History):
     def append(self, snapshot: Snapshot) -> None:
         """Readings and runs of one tick. Raises `StoreError` while history cannot be kept."""
         self._write(lambda database: self._write_snapshot(database, snapshot))
+        self._verify_ended(snapshot)
         if snapshot.monotonic >= self._next_maintenance:
             self._next_maintenance = snapshot.monotonic + MAINTAIN_EVERY_SECONDS
             self.maintain(snapshot.time)
         if self.error is not None:
             raise StoreError(self.error)
+
+    def _verify_ended(self, snapshot: Snapshot) -> None:
+        """Runs that ended since the last tick, against their predecessors."""
+        for run in snapshot.runs:
+            if run.state in LIVE:
+                self._live.add(run.id)
+            elif run.id in self._live and self.error is None:
+                self._live.discard(run.id)
+                own = tuple(finding for finding in snapshot.findings if finding.run == run.id)
+                with contextlib.suppress(StoreError):
+                    verify(self, RunRecord(run, own, snapshot.time))
 
     def maintain(self, now: float) -> None:
         """Roll up, drop what is too old or too much, give space back."""
@@ -263,8 +278,8 @@ class Store(History):
         live = run.state in LIVE
         if live and snapshot.monotonic - when < RUN_EVERY_SECONDS:
             return
-        findings = encode(tuple(finding for finding in snapshot.findings if finding.run == run.id))
-        body = encode(run)
+        own = tuple(finding for finding in snapshot.findings if finding.run == run.id)
+        findings, body = encode(own), encode(run)
         if hash((body, findings)) == digest:
             return
         self._written[run.id] = (snapshot.monotonic, hash((body, findings)))
@@ -274,6 +289,8 @@ class Store(History):
             "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (run.id, run.name, run.state, *times, run.script, body, findings),
         )
+        for finding in own:
+            write_prediction(database, run, finding)
 
     def _close_database(self) -> None:
         if self._database is not None:

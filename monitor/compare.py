@@ -1,0 +1,307 @@
+"""Two runs side by side: same work? faster, and surely so? and as much as was predicted?
+
+A pure function of two records. Speed is judged by samples per second (else by steps), never by
+utilization. The interval is a bootstrap over stretches of each run; the noise floor is what the same
+procedure finds between two halves of *one* run, where there is nothing to find.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from monitor.pace import (
+    Stretch,
+    Unit,
+    has_samples,
+    interval_of,
+    noise_of,
+    plain_rate,
+    rate,
+    ratio,
+    stretches_of,
+)
+from monitor.snapshot import Finding, Range, Run, Speedup, Window
+from monitor.store.history import RunRecord
+
+LEAST_NOISE = 0.01
+"""No machine is quieter than this."""
+PROMISING = 1.03
+"""A finding that promised less than this cannot be what made the difference."""
+
+Verdict = Literal["faster", "slower", "same", "unsure"]
+
+
+class Side(msgspec.Struct, frozen=True):
+    """The figures of one run."""
+
+    run: str
+    name: str
+    state: str
+    steps: int
+    seconds: float | None
+    samples_per_second: float | None
+    steps_per_second: float | None
+    step_p50_seconds: float | None
+    step_p95_seconds: float | None
+    epoch_seconds: float | None
+    gpu_utilization_ratio: float | None
+    starved_ratio: float | None
+    device_memory_bytes: float | None
+    rss_bytes: float | None
+    stall_share: float
+    warmup_steps: int
+    lost: int
+    rate: Range | None = None
+    """Spread of the rate over the run's stretches, in the comparison's unit."""
+
+
+class PhaseChange(msgspec.Struct, frozen=True):
+    """Seconds a step before and after; a phase that one side does not have is 0 there."""
+
+    name: str
+    before_seconds: float
+    after_seconds: float
+    saved_seconds: float
+
+
+class Realised(msgspec.Struct, frozen=True):
+    """A finding of A that is gone in B."""
+
+    id: str
+    title: str
+    rank: int | None
+    gpu: str | None
+    predicted: Speedup | None
+    realised: float | None
+    """The speed-up, when this is the only one gone that promised any; else its part of it, in the
+    proportion of what each promised."""
+    shared: bool
+    """True when several went at once, so `realised` is a division, not a measurement."""
+    inside: bool | None
+    """Did it fall inside low…high?"""
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    a: Side
+    b: Side
+    unit: Unit
+    speedup: float | None
+    """B's rate over A's."""
+    low: float | None
+    high: float | None
+    noise_floor: float
+    """A change smaller than this (as a ratio) is noise."""
+    verdict: Verdict
+    same_work: bool
+    warnings: tuple[str, ...] = ()
+    phases: tuple[PhaseChange, ...] = ()
+    realised: tuple[Realised, ...] = ()
+    remaining: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()
+    predicted_together: Speedup | None = None
+    """What all findings that went promised together (their product, so at most)."""
+
+
+def compare(a: RunRecord, b: RunRecord) -> Comparison:
+    unit: Unit = "samples/s" if has_samples(a.run) and has_samples(b.run) else "steps/s"
+    one, two = stretches_of(a.run, unit), stretches_of(b.run, unit)
+    speedup = ratio(rate(one), rate(two)) or ratio(plain_rate(a.run, unit), plain_rate(b.run, unit))
+    low, high = interval_of(one, two)
+    noise = max(LEAST_NOISE, noise_of(one), noise_of(two))
+    warnings = _warnings(a.run, b.run)
+    gone, remaining, new = _fates(a.findings, b.findings)
+    return Comparison(
+        a=_side(a.run, one),
+        b=_side(b.run, two),
+        unit=unit,
+        speedup=speedup,
+        low=low,
+        high=high,
+        noise_floor=noise,
+        verdict=_verdict(speedup, low, high, noise),
+        same_work=not warnings,
+        warnings=tuple(warnings),
+        phases=_phases(a.run, b.run),
+        realised=tuple(_realised(finding, speedup, gone) for finding in gone),
+        remaining=tuple(finding.id for finding in remaining),
+        new=tuple(finding.id for finding in new),
+        predicted_together=_together(gone),
+    )
+
+
+def _verdict(speedup: float | None, low: float | None, high: float | None, noise: float) -> Verdict:
+    if speedup is None:
+        return "unsure"
+    if low is None or high is None:
+        return "unsure" if abs(speedup - 1.0) < 0.1 else ("faster" if speedup > 1.0 else "slower")
+    if abs(speedup - 1.0) <= noise:
+        return "same"
+    if low > 1.0:
+        return "faster"
+    return "slower" if high < 1.0 else "unsure"
+
+
+# ── Figures ──
+
+
+def _side(run: Run, stretches: list[Stretch]) -> Side:
+    ended = run.ended if run.ended is not None else _newest(run)
+    rates = [work / took for work, took in stretches]
+    return Side(
+        run=run.id,
+        name=run.name,
+        state=run.state,
+        steps=run.steps,
+        seconds=ended - run.started if ended is not None else None,
+        samples_per_second=run.samples_per_second,
+        steps_per_second=run.iterations_per_second,
+        step_p50_seconds=run.step.p50,
+        step_p95_seconds=run.step.p95,
+        epoch_seconds=_epoch_seconds(run),
+        gpu_utilization_ratio=_over_time(run, lambda window: window.gpu_utilization_ratio),
+        starved_ratio=run.starved_ratio,
+        device_memory_bytes=_most(run, "device_memory_bytes", "cuda.max_allocated_bytes"),
+        rss_bytes=_most(run, "rss_bytes", "proc.rss_bytes"),
+        stall_share=sum(stall.share for stall in run.stalls),
+        warmup_steps=run.ranks[0].warmup_steps if run.ranks else 0,
+        lost=run.lost,
+        rate=Range(min(rates), rate(stretches) or 0.0, max(rates), len(rates)) if rates else None,
+    )
+
+
+def _newest(run: Run) -> float | None:
+    return max((rank.last_step_time for rank in run.ranks if rank.last_step_time is not None), default=None)
+
+
+def _epoch_seconds(run: Run) -> float | None:
+    """Data set over pace when the probe knows the data set; else absent."""
+    size = _config(run, "loader", "dataset_len")
+    if not isinstance(size, int) or not run.samples_per_second:
+        return None
+    return size / run.samples_per_second
+
+
+def _over_time(run: Run, field: Callable[[Window], float | None]) -> float | None:
+    known = [(value, w.steps_seconds) for w in run.timeline if (value := field(w)) is not None]
+    took = sum(weight for _, weight in known)
+    return sum(value * weight for value, weight in known) / took if took else None
+
+
+def _most(run: Run, field: str, scalar: str) -> float | None:
+    """The peak, from the timeline or the newest scalars of any rank."""
+    seen = [float(value) for window in run.timeline if (value := getattr(window, field)) is not None]
+    seen += [rank.scalars[scalar] for rank in run.ranks if scalar in rank.scalars]
+    return max(seen, default=None)
+
+
+def _phases(a: Run, b: Run) -> tuple[PhaseChange, ...]:
+    before = {phase.name: phase.mean_seconds for phase in a.phases}
+    after = {phase.name: phase.mean_seconds for phase in b.phases}
+    found = []
+    for name in dict.fromkeys([*before, *after]):
+        one, two = before.get(name, 0.0), after.get(name, 0.0)
+        found.append(PhaseChange(name, one, two, one - two))
+    return tuple(sorted(found, key=lambda change: -abs(change.saved_seconds)))
+
+
+# ── Is it the same work? ──
+
+_MUST_AGREE: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("the model", ("model", "class")),
+    ("the number of parameters", ("model", "parameters")),
+    ("the data set", ("loader", "dataset")),
+    ("the data set's size", ("loader", "dataset_len")),
+    ("the GPU", ("gpu_name",)),
+)
+
+
+def _config(run: Run, *keys: str) -> Any:
+    value: Any = run.config
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def _warnings(a: Run, b: Run) -> list[str]:
+    """Why the two may not be comparable; what only one of them knows is no reason."""
+    found = []
+    pairs: list[tuple[str, Any, Any]] = [
+        ("the script", a.script, b.script),
+        ("the number of ranks", len(a.ranks), len(b.ranks)),
+        ("the host", a.hostname, b.hostname),
+        ("the device", _device(a), _device(b)),
+        ("the batch size", _batch(a), _batch(b)),
+    ]
+    pairs += [(name, _config(a, *keys), _config(b, *keys)) for name, keys in _MUST_AGREE]
+    for name, one, two in pairs:
+        if one is not None and two is not None and one != two:
+            found.append(f"{name} differs: {one} → {two}")
+    for run in (a, b):
+        if run.steps and run.lost > 0.01 * run.steps:
+            found.append(f"{run.lost} of {run.steps} steps of {run.name} were not seen")
+        if run.state in ("failed", "killed", "stalled"):
+            found.append(f"{run.name} ({run.id}) {_ENDING[run.state]}")
+    return found
+
+
+_ENDING = {"failed": "ended by an exception", "killed": "was killed", "stalled": "hangs"}
+
+
+def _batch(run: Run) -> Any:
+    return run.batch_size if run.batch_size is not None else _config(run, "loader", "batch_size")
+
+
+def _device(run: Run) -> str | None:
+    device = run.ranks[0].device if run.ranks else None
+    return device.partition(":")[0] if device else None
+
+
+# ── Predicted against realised ──
+
+
+def _key(finding: Finding) -> tuple[str, int | None]:
+    return finding.id, finding.rank
+
+
+def _fates(
+    before: Sequence[Finding], after: Sequence[Finding]
+) -> tuple[list[Finding], list[Finding], list[Finding]]:
+    """Findings of A that are gone in B, that remain, and that are new in B."""
+    faults = [finding for finding in before if finding.severity != "healthy"]
+    later = [finding for finding in after if finding.severity != "healthy"]
+    then, now = {_key(finding) for finding in faults}, {_key(finding) for finding in later}
+    gone = [finding for finding in faults if _key(finding) not in now]
+    remaining = [finding for finding in faults if _key(finding) in now]
+    return gone, remaining, [finding for finding in later if _key(finding) not in then]
+
+
+def _likely(finding: Finding) -> float:
+    return finding.speedup.likely if finding.speedup is not None else 1.0
+
+
+def _realised(finding: Finding, speedup: float | None, gone: Sequence[Finding]) -> Realised:
+    promising = [one for one in gone if _likely(one) >= PROMISING]
+    got: float | None = None
+    if speedup is not None and finding in promising:
+        part = math.log(_likely(finding)) / sum(math.log(_likely(one)) for one in promising)
+        got = speedup**part
+    gain = finding.speedup
+    inside = gain.low <= got <= gain.high if gain is not None and got is not None else None
+    shared = len(promising) > 1
+    return Realised(finding.id, finding.title, finding.rank, finding.gpu, gain, got, shared, inside)
+
+
+def _together(gone: Sequence[Finding]) -> Speedup | None:
+    gains = [finding.speedup for finding in gone if finding.speedup is not None]
+    if not gains:
+        return None
+    return Speedup(
+        low=max(gain.low for gain in gains),
+        likely=math.prod(gain.likely for gain in gains),
+        high=math.prod(gain.high for gain in gains),
+        why="the product of what each promised, so at most",
+    )

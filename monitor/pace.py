@@ -1,0 +1,99 @@
+"""How fast a run was, how sure that is, and how much a run differs from itself.
+
+A run is a list of stretches: work done, and seconds it took. Intervals are bootstraps over them.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from typing import Literal
+
+from monitor.snapshot import Run, Window
+
+ROUNDS = 1000
+CONFIDENCE = 0.95
+LEAST_STRETCHES = 4
+SEED = 20240517
+
+Unit = Literal["samples/s", "steps/s"]
+
+Stretch = tuple[float, float]
+"""Work done and seconds it took."""
+
+
+def has_samples(run: Run) -> bool:
+    return any(window.samples_per_second for window in run.timeline) or bool(run.samples_per_second)
+
+
+def stretches_of(run: Run, unit: Unit) -> list[Stretch]:
+    """The run's timeline as work and time, warm-up not in it, stalls in it: they are part of the pace."""
+    return [
+        (_work(window, unit) * _share_of_run(run, unit), window.steps_seconds)
+        for window in run.timeline
+        if window.steps and window.steps_seconds > 0
+    ]
+
+
+def _work(window: Window, unit: Unit) -> float:
+    if unit == "steps/s":
+        return float(window.steps)
+    return (window.samples_per_second or 0.0) * window.steps_seconds
+
+
+def _share_of_run(run: Run, unit: Unit) -> float:
+    """The timeline is the first rank's; samples of all ranks count."""
+    own = run.ranks[0].samples if run.ranks else 0
+    if unit == "steps/s" or not own:
+        return 1.0
+    return sum(rank.samples for rank in run.ranks) / own
+
+
+def rate(stretches: Sequence[Stretch]) -> float | None:
+    seconds = sum(took for _, took in stretches)
+    return sum(work for work, _ in stretches) / seconds if seconds else None
+
+
+def plain_rate(run: Run, unit: Unit) -> float | None:
+    return run.samples_per_second if unit == "samples/s" else run.iterations_per_second
+
+
+def ratio(before: float | None, after: float | None) -> float | None:
+    return after / before if before and after else None
+
+
+def interval_of(one: list[Stretch], two: list[Stretch]) -> tuple[float | None, float | None]:
+    """Bootstrap interval of the ratio of rates."""
+    if len(one) < LEAST_STRETCHES or len(two) < LEAST_STRETCHES:
+        return None, None
+    chance = random.Random(SEED)
+    found = sorted(_drawn(two, chance) / _drawn(one, chance) for _ in range(ROUNDS))
+    edge = (1.0 - CONFIDENCE) / 2.0
+    return found[int(edge * ROUNDS)], found[math.ceil((1.0 - edge) * ROUNDS) - 1]
+
+
+def _drawn(stretches: list[Stretch], chance: random.Random) -> float:
+    """The rate of a resample. Neighbours are drawn together: what slows one second slows the next."""
+    length = max(1, round(len(stretches) ** (1 / 3)))
+    starts = chance.choices(range(len(stretches)), k=math.ceil(len(stretches) / length))
+    work = took = 0.0
+    for start in starts:
+        for at in range(start, start + length):
+            piece = stretches[at % len(stretches)]
+            work += piece[0]
+            took += piece[1]
+    return max(work, 1e-12) / took
+
+
+def noise_of(stretches: list[Stretch]) -> float:
+    """The change that random halves of one run show, 95 % of the time at most."""
+    if len(stretches) < 2 * LEAST_STRETCHES:
+        return 0.0
+    chance = random.Random(SEED)
+    found: list[float] = []
+    for _ in range(ROUNDS // 5):
+        mixed = chance.sample(stretches, len(stretches))
+        halves = rate(mixed[::2]), rate(mixed[1::2])
+        found.append(abs((ratio(*halves) or 1.0) - 1.0))
+    return sorted(found)[int(CONFIDENCE * len(found))]
