@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 
-from rich.style import Style
 from textual.app import App, SystemCommand
 from textual.binding import Binding
 from textual.message import Message
@@ -20,7 +19,7 @@ from monitor.tui.frame import Hub
 from monitor.tui.layout import Layout
 from monitor.tui.screens.overview import Overview
 from monitor.tui.screens.page import Page
-from monitor.tui.theme import THEMES, palette
+from monitor.tui.theme import THEMES, Palette, palette
 from monitor.tui.views.processes import SORTS, Order
 
 
@@ -68,7 +67,7 @@ class GpumonApp(App[None]):
         self.inbox = Inbox(lambda: self.post_message(Arrived()))
         self.readers = Readers(feeds, self.inbox)
         self.frame = self.hub.frame()
-        self.palette: dict[str, Style] = {}
+        self.palette = Palette()
         for made in THEMES:
             self.register_theme(made)
         wanted = theme or self.prefs.theme

@@ -2,7 +2,24 @@
 
 from __future__ import annotations
 
-from monitor.snapshot import Run
+from typing import NamedTuple
+
+from monitor.snapshot import Finding, Run
+
+
+class Realised(NamedTuple):
+    """One entry of the ledger: what a finding promised and what the change brought."""
+
+    before: str
+    after: str
+    low: float
+    likely: float
+    high: float
+    realised: float
+
+    @property
+    def inside(self) -> bool:
+        return self.low <= self.realised <= self.high
 
 
 class Archive:
@@ -11,4 +28,7 @@ class Archive:
     why_empty = "no history: there is neither a daemon nor a store"
 
     def runs(self) -> list[Run]:
+        return []
+
+    def ledger(self, finding: Finding) -> list[Realised]:
         return []

@@ -129,11 +129,8 @@ def date(wall: float | None) -> str:
 
 def gain(low: float, likely: float, high: float) -> str:
     """A predicted speed-up with its range: "×2.1 (1.7–2.4)"."""
-    return f"×{_gain(likely)} ({_gain(low)}–{_gain(high)})"
-
-
-def _gain(value: float) -> str:
-    return f"{value:.2f}" if value < 1.095 else f"{value:.1f}" if value < 9.95 else f"{value:.0f}"
+    digits = 2 if likely < 1.5 else 1 if likely < 9.95 else 0
+    return f"×{likely:.{digits}f} ({low:.{digits}f}–{high:.{digits}f})"
 
 
 def value_of(key: str, value: Any) -> str:

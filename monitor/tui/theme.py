@@ -52,9 +52,23 @@ PHASE_ANSI = {
 }  # fmt: skip
 
 
-def palette(theme: Theme) -> dict[str, Style]:
+class Palette(dict[str, Style]):
+    """Role → style. Half blocks (two phases in one cell) are made when first asked for."""
+
+    def __missing__(self, role: str) -> Style:
+        made = self._half(role) if role.startswith("half.") else self.get("", Style.null())
+        self[role] = made
+        return made
+
+    def _half(self, role: str) -> Style:
+        _, above, below = role.split(".")
+        upper, lower = (self.get(f"phase.{name}", Style.null()).bgcolor for name in (above, below))
+        return Style(color=upper, bgcolor=lower)
+
+
+def palette(theme: Theme) -> Palette:
     """Role → style for a theme."""
-    return _ansi() if theme.ansi else _true(theme.name, _colours(theme))
+    return Palette(_ansi() if theme.ansi else _true(theme.name, _colours(theme)))
 
 
 def _colours(theme: Theme) -> tuple[str, ...]:

@@ -70,8 +70,8 @@ def gpu(index: int, tick: int, *, low: float = 0.93, high: float = 0.99, simulat
         memory_temperature_celsius=round(44 + 34 * use), memory_temperature_limit_celsius=95,
         sm_clock_hertz=1.98e9, sm_clock_max_hertz=1.98e9, memory_clock_hertz=2.619e9, memory_clock_max_hertz=2.619e9,
         pstate=0, throttle={"gpu_idle": False, "sw_power_cap": False, "hw_slowdown": False, "sw_thermal_slowdown": False, "hw_thermal_slowdown": False},
-        pcie=Pcie(5, 5, 16, 16, 1.1e9 * use, 4.2e9 * use, 0),
-        nvlink=Nvlink(18, 41e9 * use, 40e9 * use, 450e9),
+        pcie=Pcie(generation=5, generation_max=5, width=16, width_max=16, transmit_bytes_per_second=1.1e9 * use, receive_bytes_per_second=4.2e9 * use, replays=0),
+        nvlink=Nvlink(links_active=18, transmit_bytes_per_second=41e9 * use, receive_bytes_per_second=40e9 * use, bandwidth_bytes_per_second=450e9),
         errors=Errors(ecc_corrected_volatile=0, ecc_uncorrected_volatile=0, ecc_corrected_aggregate=2, ecc_uncorrected_aggregate=0, remapped_rows_corrected=0, remapped_rows_uncorrected=0, remapped_rows_pending=False, remapped_rows_failed=False),
         activity=Activity(round(use * 0.9, 3), round(use * 0.48, 3), round(use * 0.41, 3), round(use * 0.37, 3)),
         mig_enabled=False,
@@ -85,7 +85,7 @@ def idle(index: int, tick: int) -> Gpu:
         gpu(index, tick), utilization_ratio=0.0, memory_used_bytes=int(0.6 * GIB), power_watts=71.0 + index % 3,
         temperature_celsius=33 + index % 4, sm_clock_hertz=3.45e8, processes=(), pstate=8,
         memory_utilization_ratio=0.0, activity=Activity(0.0, 0.0, 0.0, 0.0),
-        pcie=Pcie(1, 5, 16, 16, 0.0, 0.0, 0), nvlink=Nvlink(18, 0.0, 0.0, 450e9), throttle={"gpu_idle": True},
+        pcie=Pcie(generation=1, generation_max=5, width=16, width_max=16, transmit_bytes_per_second=0.0, receive_bytes_per_second=0.0), nvlink=Nvlink(links_active=18, transmit_bytes_per_second=0.0, receive_bytes_per_second=0.0, bandwidth_bytes_per_second=450e9), throttle={"gpu_idle": True},
     )  # fmt: skip
 
 
@@ -93,19 +93,19 @@ def host(tick: int, name: str = "lab-07", *, cores: int = 64, use: float = 0.34)
     busy = wave(tick, 3, use * 0.8, min(1.0, use * 1.2))
     return Host(
         hostname=name, kernel="Linux 6.8.0", boot_time=NOW - 9e5,
-        cpu=Cpu(cores, round(busy, 3), tuple(round(wave(tick, c, 0, min(1, use * 2)), 2) for c in range(cores)), busy * 0.8, busy * 0.2, 0.01, 0.0, 21.4, 19.0, 17.2, 2.9e9),
-        memory=Memory(512 * GIB, 394 * GIB, 118 * GIB, 80 * GIB, 4 * GIB, 8 * GIB, 0, 0.0, 0.0),
-        disks=(Disk("nvme0n1", 3.4e8, 2.1e6, 0.22, False),), networks=(Network("eth0", 1.2e6, 9.1e5),),
+        cpu=Cpu(cores=cores, utilization_ratio=round(busy, 3), per_core_ratio=tuple(round(wave(tick, c, 0, min(1, use * 2)), 2) for c in range(cores)), user_ratio=busy * 0.8, system_ratio=busy * 0.2, iowait_ratio=0.01, load_1m=21.4),
+        memory=Memory(total_bytes=512 * GIB, available_bytes=394 * GIB, used_bytes=118 * GIB, cached_bytes=80 * GIB, swap_total_bytes=8 * GIB, swap_used_bytes=0),
+        disks=(Disk("nvme0n1", read_bytes_per_second=3.4e8, write_bytes_per_second=2.1e6, busy_ratio=0.22),), networks=(Network("eth0", 1.2e6, 9.1e5),),
         cgroup=Cgroup(), shm_free_bytes=60 * GIB,
     )  # fmt: skip
 
 
 def phases(shares: dict[str, float], step: float, total: float = 9000.0) -> tuple[Phase, ...]:
-    return tuple(Phase(n, s, s * step, s * step * 0.97, s * step * 1.3, s * total) for n, s in shares.items())
+    return tuple(Phase(name=n, share=s, mean_seconds=s * step, p50_seconds=s * step * 0.97, p95_seconds=s * step * 1.3, total_seconds=s * total) for n, s in shares.items())
 
 
 def times(step: float, count: int = 512) -> Times:
-    return Times(count, step, step * 0.98, step * 1.14, step * 1.4, step * 0.9, step * 2.1, step * 0.08)
+    return Times(count=count, mean=step, p50=step * 0.98, p95=step * 1.14, p99=step * 1.4, min=step * 0.9, max=step * 2.1, stddev=step * 0.08)
 
 
 def timeline(shares: dict[str, float], step: float, batch: int, *, windows: int = 48, decay: float = 0.0) -> tuple[Window, ...]:
@@ -123,9 +123,10 @@ def timeline(shares: dict[str, float], step: float, batch: int, *, windows: int 
             parts = {name: share * 0.75 for name, share in parts.items()} | {stalls[0]: 0.25}
         length = step * slow * noise
         out.append(Window(
-            NOW - (windows - index) * 60, 60.0, int(index * 60 / step), int(60 / length), length * 0.98, length * 1.15,
-            length * (9 if stalls else 1.6), batch / length, parts, round(data * 0.9, 3), 2.3 * math.exp(-index / 18) + 0.31 + 0.02 * math.sin(index),
-            int((3.1 + index * 0.01) * GIB), int(11.6 * GIB), 1 - data, 1.98e9, stalls))  # fmt: skip
+            start=NOW - (windows - index) * 60, seconds=60.0, first_step=int(index * 60 / step), steps=int(60 / length), step_p50=length * 0.98,
+            step_p95=length * 1.15, step_max=length * (9 if stalls else 1.6), samples_per_second=batch / length, phases=parts, starved_ratio=round(data * 0.9, 3),
+            loss=2.3 * math.exp(-index / 18) + 0.31 + 0.02 * math.sin(index), rss_bytes=int((3.1 + index * 0.01) * GIB), device_memory_bytes=int(11.6 * GIB),
+            gpu_utilization_ratio=1 - data, sm_clock_hertz=1.98e9, stalls=stalls))  # fmt: skip
     return tuple(out)
 
 
@@ -134,9 +135,9 @@ def rank(number: int, shares: dict[str, float], step: float, *, batch: int = 64,
         rank=number, state=state, pid=pid, local_rank=number, hostname="lab-07", gpu_uuid=gpu_uuid or f"GPU-{number:04d}", device=f"cuda:{number}",
         steps=steps, samples=steps * batch, epoch=7, warmup_steps=12, live_phase=live[0], live_seconds=live[1], last_step_time=NOW - 0.2,
         step=times(step), whole=times(step * 1.02, steps), phases=phases(shares, step), iterations_per_second=1 / step, samples_per_second=batch / step,
-        device_times=Device(1 - shares["data"], shares["data"] * 0.95, 1.4, 512, 0),
-        loader=LoaderTimes(512, 0.0004, 0.19, 0.003, 0.008, 0.18, 0.002, 0.97, batch),
-        stalls=(Stall("validate", 7, 84.0, 0.02, 1780.0, 12.0, steps - 400), Stall("checkpoint", 9, 40.5, 0.011, 1300.0, 4.5, steps - 120)),
+        device_times=Device(busy_ratio=1 - shares["data"], starved_ratio=shares["data"] * 0.95, queue_depth=1.4, measured_steps=512),
+        loader=LoaderTimes(batches=512, sampler_seconds=0.0004, fetch_seconds=0.19, getitem_seconds=0.003, collate_seconds=0.008, wait_seconds=0.18, pin_seconds=0.002, worker_busy_ratio=0.97, samples_per_batch=batch),
+        stalls=(Stall(kind="validate", count=7, total_seconds=84.0, share=0.02, every_steps=1780.0, mean_seconds=12.0, last_step=steps - 400), Stall(kind="checkpoint", count=9, total_seconds=40.5, share=0.011, every_steps=1300.0, mean_seconds=4.5, last_step=steps - 120)),
         loss=0.4127, scalars={"accuracy": 0.8713, "lr": 0.0003, "cuda.allocated_bytes": 9.8 * GIB, "cuda.reserved_bytes": 11.2 * GIB, "gc.seconds": 0.41, "dynamo.recompiles": 1.0},
         overhead_ratio=0.0006)  # type: ignore[arg-type]  # fmt: skip
 
@@ -162,7 +163,10 @@ def run(name: str, shares: dict[str, float], step: float, *, ranks: int = 1, fir
 
 
 def process(pid: int, *, role: str = "trainer", parent: int = 900, run_id: str | None = None, number: int | None = None, tick: int = 0, command: str = "python train.py") -> Process:
-    return Process(pid, parent, role, "python", command, ("maya", "jonas", "root")[pid % 3], round(wave(tick, pid, 0.2, 1.6), 2), int(wave(0, pid, 0.4, 6) * GIB), 12 + pid % 40, 2.1e6, 0.0, 0.0, NOW - 3100, "train-job" if pid % 2 else None, None, "88123" if pid % 3 else None, Cgroup(), run_id, number)  # type: ignore[arg-type]
+    return Process(
+        pid=pid, parent=parent, role=role, name="python", command=command, user=("maya", "jonas", "root")[pid % 3], cpu_ratio=round(wave(tick, pid, 0.2, 1.6), 2),
+        rss_bytes=int(wave(0, pid, 0.4, 6) * GIB), threads=12 + pid % 40, read_bytes_per_second=2.1e6, started=NOW - 3100, container="train-job" if pid % 2 else None,
+        slurm_job="88123" if pid % 3 else None, run=run_id, rank=number)  # type: ignore[arg-type]  # fmt: skip
 
 
 NO_WORKERS = Finding(

@@ -15,7 +15,9 @@ from monitor.tui.text import Block
 from monitor.tui.views import findings, gpus, processes, remedy, runs, top
 from monitor.tui.widgets.panel import Panel, Room
 
-WIDE = 150
+WIDE = 110
+TALL = 30
+CARD_MOST = 11
 
 
 class Plan(NamedTuple):
@@ -26,6 +28,8 @@ class Plan(NamedTuple):
     runs: int
     advice: int
     processes: int
+    airy: bool
+    """True when a blank line between the parts fits."""
 
 
 def plan(frame: Frame, width: int, height: int, *, show_processes: bool = True) -> Plan:
@@ -36,17 +40,25 @@ def plan(frame: Frame, width: int, height: int, *, show_processes: bool = True) 
     down = sum(host.link in ("down", "waiting") for host in frame.hosts) if frame.several else 0
     runs_want = 1 + max(1, min(count["r"], 8 if room > 30 else 4))
     advice_want = 1 + max(1, min(count["f"], 6 if room > 30 else 4))
-    if width >= WIDE and count["f"]:
-        advice_want = max(advice_want, min(16, room // 3))
+    if beside(frame, width, height):
+        advice_want = max(advice_want, min(17, room // 3 + 2))
     gpu_lines = _gpu_lines(count["g"], room - runs_want - advice_want, width) + down
     gap = 1 if gpu_lines + runs_want + advice_want + 3 <= room else 0
     left = room - gpu_lines - runs_want - advice_want - 3 * gap
     if left < 0:
         runs_want = max(2, runs_want + left)
         left = room - gpu_lines - runs_want - advice_want
+    if 0 < count["g"] <= 4 and gpu_lines >= count["g"] * gpus.CARD and left > 8:
+        taller = min(CARD_MOST - gpus.CARD, (left - 8) // count["g"])
+        gpu_lines, left = gpu_lines + taller * count["g"], left - taller * count["g"]
     process_lines = left if left >= 4 and show_processes else 0
-    advice = max(2, advice_want + gap + (left if not process_lines else 0))
-    return Plan(answer, gpu_lines + gap, runs_want + gap, advice, process_lines)
+    advice = max(2, advice_want + (left if not process_lines else 0))
+    return Plan(answer, gpu_lines, runs_want, advice, process_lines, bool(gap))
+
+
+def beside(frame: Frame, width: int, height: int) -> bool:
+    """True when the fix of a finding has room next to the list."""
+    return width >= WIDE and height >= TALL and any(f.remedy.summary for _, f in frame.findings())
 
 
 def _gpu_lines(count: int, room: int, width: int) -> int:
@@ -73,7 +85,7 @@ class Overview(Page):
         yield Panel(lambda room: gpus.table(self.frame, room), id="gpus")
         yield Panel(lambda room: runs.table(self.frame, room), id="runs")
         with Horizontal(id="advice"):
-            yield Panel(lambda room: findings.table(self.frame, room), id="findings")
+            yield Panel(lambda room: findings.table(self.frame, room), id="findings", classes="keeps-cursor")
             yield Panel(self._fix, id="fix", focusable=False)
         yield Panel(lambda room: processes.table(self.frame, room, self.monitor.order), id="processes")
 
@@ -90,9 +102,10 @@ class Overview(Page):
             return
         shown = self.monitor.prefs.processes
         made = plan(self.frame, self.size.width, self.size.height - 2, show_processes=shown)
-        for name, height in zip(("answer", "gpus", "runs", "advice", "processes"), made, strict=True):
-            set_height(self.query_one(f"#{name}"), height)
-        self.query_one("#fix").display = self.size.width >= WIDE and any(True for _ in self.frame.findings())
+        for name in ("answer", "gpus", "runs", "advice", "processes"):
+            set_height(self.query_one(f"#{name}"), getattr(made, name))
+        self.set_class(made.airy, "-airy")
+        self.query_one("#fix").display = beside(self.frame, self.size.width, self.size.height - 2)
 
     def on_panel_moved(self, event: Panel.Moved) -> None:
         if event.panel.id == "findings":

@@ -13,12 +13,12 @@ from monitor.tui.views.marks import SEVERITY
 from monitor.tui.widgets.panel import Room
 
 COLUMNS = (
-    Column("title", "Findings", 30, grow=3),
-    Column("fix", "fix", 20, drop=2, grow=2, most=60),
-    Column("gain", "predicted gain", 14),
-    Column("who", "concerns", 15, drop=1, most=30),
+    Column("title", "Findings", 40, grow=3, most=70),
+    Column("gain", "predicted gain", 17),
+    Column("who", "concerns", 15, drop=2, most=30),
+    Column("fix", "fix", 28, drop=1, grow=2, most=60),
     Column("id", "rule", 18, drop=3),
-    Column("since", "for", 8, ">", drop=4),
+    Column("since", "for", 9, ">", drop=4),
 )
 
 
@@ -28,7 +28,7 @@ def table(frame: Frame, room: Room, run: str | None = None) -> Block:
     if not entries:
         return Block((line(Span(" Findings", "title"), width=room.width),), (_none(frame, room),))
     gap = 1 if room.width < 100 else 2
-    layout = chosen(COLUMNS, room.width - 1, gap)
+    layout = chosen(COLUMNS, room.width - 2, gap)
     return Block((heading(layout, gap=gap, lead=1),), tuple(_rows(frame, layout, entries, gap)))
 
 

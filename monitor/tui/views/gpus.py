@@ -35,7 +35,7 @@ NARROW = (
     Column("gpu", "GPUs", 5),
     Column("use", "use", 4, ">"),
     Column("graph", "", 6, grow=1, most=40),
-    Column("memory", "mem", 4, ">"),
+    Column("full", "mem", 4, ">"),
     Column("watts", "power", 5, ">"),
     Column("temp", "°C", 4, ">"),
 )
@@ -51,10 +51,11 @@ def table(frame: Frame, room: Room) -> Block:
     if not entries:
         return Block((line(Span(" GPUs", "title"), width=room.width),), (*notes, *_none(frame, room)))
     if height >= len(entries) * CARD and len(entries) <= 4:
-        return Block((), (*notes, *(part for entry in entries for part in card(*entry, room))))
+        tall = height // len(entries)
+        return Block((), (*notes, *(part for entry in entries for part in card(*entry, room, tall))))
     if 1 + len(entries) > height and room.width >= 76:
         return _abreast(frame, entries, room, notes)
-    layout = chosen(_columns(frame), room.width - 1, 1 if room.width < 100 else 2)
+    layout = chosen(_columns(frame), room.width - 2, 1 if room.width < 100 else 2)
     gap = 1 if room.width < 100 else 2
     rows = [_row(frame, layout, *entry, gap) for entry in entries]
     return Block((heading(layout, gap=gap, lead=1),), (*notes, *rows))
@@ -72,7 +73,7 @@ def _columns(frame: Frame) -> Sequence[Column]:
 def _abreast(frame: Frame, entries: list[tuple[HostFrame, Gpu]], room: Room, notes: list[Line]) -> Block:
     """Two columns of short rows: sixteen GPUs in eight lines."""
     width = (room.width - 2) // 2
-    layout = chosen(NARROW, width - 1, 1)
+    layout = chosen(NARROW, width - 2, 1)
     half = (len(entries) + 1) // 2
     sides = [[_row(frame, layout, *entry, 1) for entry in part] for part in (entries[:half], entries[half:])]
     head = beside([[heading(layout, gap=1, lead=1)]] * 2, (width, width))
@@ -111,7 +112,8 @@ def _cells(host: HostFrame, gpu: Gpu, mark: Mark, graph: int) -> dict[str, Cell]
         "state": Span(state_words(gpu, mark), mark.role),
         "use": Span(show.percent(gpu.utilization_ratio), "strong"),
         "graph": Span(trail(host, gpu, graph), mark.role if mark.role != "dim" else "faint"),
-        "memory": memory_words(gpu) if graph else show.percent(memory_ratio(gpu)),
+        "memory": memory_words(gpu),
+        "full": show.percent(memory_ratio(gpu)),
         "power": show.watts(gpu.power_watts, gpu.power_limit_watts),
         "watts": show.watts(gpu.power_watts, None),
         "temp": show.celsius(gpu.temperature_celsius),
@@ -172,8 +174,8 @@ def trail(host: HostFrame, gpu: Gpu, width: int) -> str:
     return history([reading.use for reading in host.trails.get(gpu.uuid, ())], width)[0]
 
 
-def card(host: HostFrame, gpu: Gpu, room: Room) -> list[Line]:
-    """Six lines: who it is, then use, memory, power and heat side by side with tall graphs."""
+def card(host: HostFrame, gpu: Gpu, room: Room, tall: int = CARD) -> list[Line]:
+    """Six lines or more: who it is, then use, memory, power and heat side by side with tall graphs."""
     assert host.snapshot is not None
     mark = gpu_mark(gpu, host.snapshot)
     title = line(*_card_title(host, gpu, mark), width=room.width, key=key_of(host, gpu))
@@ -181,7 +183,7 @@ def card(host: HostFrame, gpu: Gpu, room: Room) -> list[Line]:
         return [title, *mig_lines(gpu, room), line()]
     count = 4 if room.width >= 100 else 3
     width = (room.width - 3 - 2 * (count - 1)) // count
-    columns = [_gauge(*gauge, width) for gauge in gauges(host, gpu, mark)[:count]]
+    columns = [_gauge(*gauge, width, tall - 3) for gauge in gauges(host, gpu, mark)[:count]]
     body = [Line((Span("   "), *made.spans)) for made in beside(columns, [width] * count)]
     lines = [title, *body, line()]
     return lines if host.current and gpu.state == "ok" else [_outdated(title, mark), *(b.dimmed() for b in lines[1:])]
@@ -214,9 +216,9 @@ def gauges(host: HostFrame, gpu: Gpu, mark: Mark) -> list[Gauge]:
     ]
 
 
-def _gauge(name: str, value: str, samples: list[float | None], top: float, role: str, width: int) -> list[Line]:
+def _gauge(name: str, value: str, samples: list[float | None], top: float, role: str, width: int, height: int) -> list[Line]:
     head = line(Span(f"{name} ", "head"), Span(value, "strong"), width=width)
-    return [head, *(line(Span(text, role)) for text in history(samples, width, CARD - 3, top))]
+    return [head, *(line(Span(text, role)) for text in history(samples, width, height, top))]
 
 
 def mig_lines(gpu: Gpu, room: Room) -> list[Line]:

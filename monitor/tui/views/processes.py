@@ -25,8 +25,8 @@ COLUMNS = (
     Column("read", "read", 9, ">", drop=8),
     Column("role", "role", 7, drop=4),
     Column("run", "run", 14, drop=2, most=24),
-    Column("where", "container, job", 16, drop=7),
-    Column("age", "age", 8, ">", drop=6),
+    Column("where", "container, job", 21, drop=7),
+    Column("age", "age", 9, ">", drop=6),
     Column("command", "command", 10, grow=1),
 )
 
@@ -132,7 +132,7 @@ def table(frame: Frame, room: Room, order: Order, gpu: str | None = None) -> Blo
     """The processes, all of them or those on one GPU."""
     shown = [e for e in entries(frame, order) if gpu is None or any(g.uuid == gpu for g, _ in e.gpus)]
     gap = 1 if room.width < 100 else 2
-    layout = chosen([c for c in COLUMNS if c.name != "host" or frame.several], room.width - 1, gap)
+    layout = chosen([c for c in COLUMNS if c.name != "host" or frame.several], room.width - 2, gap)
     head = heading(layout, sort=order.sort, reverse=order.reverse, gap=gap, lead=1)
     rows = tuple(_row(layout, entry, frame, gap) for entry in shown)
     return Block((head,), (*rows, *_footnotes(frame, order, room, len(rows))))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from monitor.snapshot import Finding, Speedup
 from monitor.tui import format as show
+from monitor.tui.archive import Realised
 from monitor.tui.frame import Frame, HostFrame
 from monitor.tui.text import Block, Line, Span, clip, fit, line, wrap
 from monitor.tui.views.findings import concerns, gain
@@ -100,3 +101,16 @@ def scale(speed: Speedup, width: int) -> Line:
     cells[likely] = "█"
     body = "".join(cells)
     return line(Span("×1 ", "dim"), Span(body[:low], "faint"), Span(body[low:], "good"), Span(f" ×{top:.1f}", "dim"))
+
+
+def realised(entries: Sequence[Realised], room: Room) -> list[Line]:
+    """After the change: what was predicted against what was measured."""
+    if not entries:
+        text = "after a change: gpumon compare BEFORE AFTER, and it is listed here"
+        return [section("Predicted and realised"), line("   ", Span(clip(text, room.width - 4), "dim")), line()]
+    lines = [section("Predicted and realised")]
+    for entry in entries:
+        mark = Span("✓ ", "good") if entry.inside else Span("◆ ", "warn")
+        what = f"predicted {show.gain(entry.low, entry.likely, entry.high)}, realised ×{entry.realised:.2f}"
+        lines.append(line("   ", mark, Span(what, "strong"), Span(f"  {entry.before} → {entry.after}", "dim"), width=room.width))
+    return [*lines, line()]

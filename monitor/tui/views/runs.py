@@ -38,7 +38,7 @@ def table(frame: Frame, room: Room) -> Block:
         return Block((head,), (line(Span(hint, "dim"), width=room.width),))
     gap = 1 if room.width < 100 else 2
     columns = [c for c in COLUMNS if c.name != "host" or frame.several]
-    layout = chosen(columns, room.width - 1, gap)
+    layout = chosen(columns, room.width - 2, gap)
     rows = [_row(layout, host, run, room.plain, gap) for host, run in entries]
     return Block((heading(layout, gap=gap, lead=1),), tuple(rows))
 

@@ -83,14 +83,20 @@ def _freshness(frame: Frame) -> list[Span]:
 def answer(frame: Frame, room: Room) -> Block:
     """Is this GPU well used, and if not, why, and what to do: one line, two when it is narrow."""
     mark, what, fix = verdict(frame)
-    lead = Span(f" {mark.symbol} ", mark.role)
-    both = f"{what}  {fix}" if fix else what
-    if room.height < 2 or len(both) + 3 <= room.width:
-        return Block(rows=(line(lead, Span(what, mark.role if mark.role != "dim" else ""), Span(f"  {fix}"), width=room.width),))
-    lines = [line(lead, Span(clip(what, room.width - 3), mark.role), width=room.width)]
-    rest = wrap(fix or what, room.width - 3) if fix else wrap(what, room.width - 3)[1:]
-    lines += [line("   ", clip(text, room.width - 3), width=room.width) for text in rest[: room.height - 1]]
-    return Block(rows=tuple(lines))
+    width = room.width - 4
+    lead, role = Span(f" {mark.symbol} ", mark.role), "" if mark.role == "dim" else mark.role
+    if len(what) + len(fix) + 2 <= width:
+        return Block(rows=(line(lead, Span(what, role), f"  {fix}", width=room.width),))
+    first, *rest = wrap(what, width)
+    second = squeeze(fix, width) if fix else " ".join(rest)
+    shown = first if not rest or not fix else clip(what, width)
+    return Block(rows=(line(lead, Span(shown, role)), line("   ", clip(second, width))))
+
+
+def squeeze(fix: str, width: int) -> str:
+    """The fix in one line: what gives way is its description, never the predicted gain."""
+    text, sep, gain = fix.rpartition(", predicted ")
+    return clip(fix, width) if not sep else clip(text, width - len(sep) - len(gain)) + sep + gain
 
 
 def verdict(frame: Frame) -> tuple[Mark, str, str]:

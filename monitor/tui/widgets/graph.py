@@ -6,52 +6,73 @@ was read. A missing sample is a gap, not a zero.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from monitor.tui.text import Span
 
 LEFT = (0x00, 0x40, 0x44, 0x46, 0x47)
 RIGHT = (0x00, 0x80, 0xA0, 0xB0, 0xB8)
-EIGHTHS = " ▏▎▍▌▋▊▉█"
+DOT_LEFT = (0x00, 0x40, 0x04, 0x02, 0x01)
+DOT_RIGHT = (0x00, 0x80, 0x20, 0x10, 0x08)
 
 PHASES = ("data", "transfer", "forward", "backward", "optimizer")
 SHORT = {"data": "data", "transfer": "copy", "forward": "fwd", "backward": "bwd", "optimizer": "opt", "other": "other"}
 
 
-def history(samples: Sequence[float | None], width: int, height: int = 1, top: float = 1.0) -> list[str]:
-    """The last `2 × width` samples as `height` lines of braille over the range 0…`top`."""
+def history(
+    samples: Sequence[float | None],
+    width: int,
+    height: int = 1,
+    top: float = 1.0,
+    *,
+    low: float = 0.0,
+    dots: Sequence[float | None] = (),
+) -> list[str]:
+    """The last `2 × width` samples as `height` lines of filled braille over the range `low`…`top`.
+
+    `dots` is a second series, drawn as single dots above the fill (a p95 over its p50).
+    """
+    fill = _levels(samples, width, height * 4, low, top)
+    marks = _levels(dots, width, height * 4, low, top) if dots else [0] * len(fill)
+    return ["".join(_cells(fill, marks, height - 1 - row)) for row in range(height)]
+
+
+def _levels(samples: Sequence[float | None], width: int, steps: int, low: float, top: float) -> list[int]:
+    """Filled dots of each column, right-anchored; a sample that is there shows at least one."""
     shown = list(samples[-2 * width :]) if width > 0 else []
-    padded: list[float | None] = [None] * (2 * width - len(shown)) + shown
-    levels = [_level(value, height * 4, top) for value in padded]
-    return ["".join(_cells(levels, height - 1 - row)) for row in range(height)]
+    span = top - low
+    levels = [0 if v is None or span <= 0 else max(1, min(steps, round((v - low) / span * steps))) for v in shown]
+    return [0] * (2 * width - len(levels)) + levels
 
 
-def _level(value: float | None, dots: int, top: float) -> int:
-    """Filled dots of a column; a sample that is there shows at least one."""
-    if value is None or top <= 0:
-        return 0
-    return max(1, min(dots, round(value / top * dots)))
-
-
-def _cells(levels: Sequence[int], row: int) -> list[str]:
+def _cells(fill: Sequence[int], marks: Sequence[int], row: int) -> Iterator[str]:
     base = row * 4
-    out = []
-    for index in range(0, len(levels), 2):
-        left = min(4, max(0, levels[index] - base))
-        right = min(4, max(0, levels[index + 1] - base))
-        out.append(chr(0x2800 + LEFT[left] + RIGHT[right]))
-    return out
+    for index in range(0, len(fill), 2):
+        left = LEFT[min(4, max(0, fill[index] - base))] | _dot(DOT_LEFT, marks[index] - base)
+        right = RIGHT[min(4, max(0, fill[index + 1] - base))] | _dot(DOT_RIGHT, marks[index + 1] - base)
+        yield chr(0x2800 + (left | right))
+
+
+def _dot(bits: Sequence[int], level: int) -> int:
+    return bits[level] if 0 < level <= 4 else 0
+
+
+def nice(value: float) -> float:
+    """The next round number above: the top of a scale that does not wander with every sample."""
+    if value <= 0 or not math.isfinite(value):
+        return 1.0
+    power: float = 10.0 ** math.floor(math.log10(value))
+    return next(step * power for step in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if step * power >= value * 0.999)
 
 
 def bar(ratio: float | None, width: int, role: str) -> list[Span]:
-    """A horizontal bar with eighth steps; absent draws nothing but its ground."""
+    """A thin horizontal bar; absent draws nothing but its ground."""
     if ratio is None:
         return [Span("·" * width, "faint")]
-    eighths = round(min(1.0, max(0.0, ratio)) * width * 8)
-    full, rest = divmod(eighths, 8)
-    body = "█" * full + (EIGHTHS[rest] if rest else "")
-    return [Span(body, role), Span("·" * (width - len(body)), "faint")]
+    full = round(min(1.0, max(0.0, ratio)) * width)
+    return [Span("━" * full, role), Span("─" * (width - full), "faint")]
 
 
 def phase_order(shares: Mapping[str, float]) -> list[str]:
@@ -108,28 +129,44 @@ def _part(name: str, cells: int, value: float, plain: bool) -> Span:
 
 
 def stacked(columns: Sequence[Mapping[str, float]], width: int, height: int, *, plain: bool = False) -> list[list[Span]]:
-    """Shares over time as stacked columns, the step's first phase at the bottom."""
+    """Shares over time as stacked columns, the step's first phase at the bottom.
+
+    In colour a cell holds two layers (upper and lower half); plain fills with letters.
+    """
     shown = list(columns[-width:])
     if not shown:
         return []
     wide = max(1, width // len(shown))
-    piles = [_pile(shares, height) for shares in shown]
-    return [_layer(piles, height - 1 - y, wide, plain) for y in range(height)]
+    layers = height if plain else 2 * height
+    piles = [_pile(shares, layers) for shares in shown]
+    if plain:
+        return [_letters(piles, height - 1 - y, wide) for y in range(height)]
+    return [_halves(piles, layers - 1 - 2 * y, wide) for y in range(height)]
 
 
-def _pile(shares: Mapping[str, float], height: int) -> list[str]:
-    pile = [name for name, cells in cells_of(shares, height) for _ in range(cells)]
-    return pile + [""] * (height - len(pile))
+def _pile(shares: Mapping[str, float], layers: int) -> list[str]:
+    pile = [name for name, cells in cells_of(shares, layers) for _ in range(cells)]
+    return pile + [""] * (layers - len(pile))
 
 
-def _layer(piles: Sequence[Sequence[str]], level: int, wide: int, plain: bool) -> list[Span]:
+def _letters(piles: Sequence[Sequence[str]], level: int, wide: int) -> list[Span]:
+    return [Span("".join((_letter(pile[level]) if pile[level] else " ") * wide for pile in piles))]
+
+
+def _halves(piles: Sequence[Sequence[str]], upper: int, wide: int) -> list[Span]:
     out: list[Span] = []
     for pile in piles:
-        name = pile[level]
-        fill = _letter(name) if plain and name else " "
-        role = role_of(name) if name and not plain else ""
+        above, below = pile[upper], pile[upper - 1]
+        role = "" if not above and not below else role_of(above) if above == below else half_role(above, below)
+        text = (" " if above == below else "▀") * wide
         if out and out[-1].role == role:
-            out[-1] = Span(out[-1].text + fill * wide, role)
+            out[-1] = Span(out[-1].text + text, role)
         else:
-            out.append(Span(fill * wide, role))
+            out.append(Span(text, role))
     return out
+
+
+def half_role(above: str, below: str) -> str:
+    """The role of a half block: the upper phase over the lower one."""
+    parts = (role_of(name).removeprefix("phase.") if name else "none" for name in (above, below))
+    return "half." + ".".join(parts)

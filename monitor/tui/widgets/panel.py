@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from typing import cast
 
 from rich.segment import Segment
-from rich.style import Style
 from textual import events
 from textual.binding import Binding
 from textual.geometry import Region, Size
@@ -20,6 +20,7 @@ from textual.strip import Strip
 
 from monitor.tui.ascii import plain
 from monitor.tui.text import Block, Line, Slot
+from monitor.tui.theme import Palette
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,9 @@ class Panel(ScrollView, can_focus=True):
 
     DEFAULT_CSS = """
     Panel { height: 1fr; width: 1fr; overflow-x: hidden; overflow-y: auto; scrollbar-size-vertical: 1;
-            scrollbar-gutter: auto; background: transparent; }
+            scrollbar-color: $panel; scrollbar-color-hover: $primary; scrollbar-color-active: $primary;
+            scrollbar-background: $background; scrollbar-background-hover: $background;
+            scrollbar-background-active: $background; background: transparent; }
     """
     BINDINGS = [
         Binding("down,j", "move(1)", "Down", show=False, tooltip="Next row, or scroll"),
@@ -73,6 +76,7 @@ class Panel(ScrollView, can_focus=True):
         self._build = build
         self._lines: tuple[Line, ...] = ()
         self._head = 0
+        self._built = 0
         self._cursor: Hashable = None
         self._place = (0, 0)
         self.can_focus = focusable
@@ -81,25 +85,36 @@ class Panel(ScrollView, can_focus=True):
 
     def rebuild(self) -> None:
         """Ask for the content again and repaint what is different."""
-        if self.size.width <= 0 or not self.is_attached:
+        width = self.scrollable_content_region.width
+        if width <= 0 or not self.is_attached:
             return
-        room = Room(self.size.width, self.size.height, self._plain)
+        self._built = width
+        room = Room(width, self.size.height, self._plain)
         block = self._build(room)
         self._show((*block.head, *block.rows), len(block.head))
 
     def _show(self, lines: tuple[Line, ...], head: int) -> None:
         old, self._lines = self._lines, lines
+        had = self._cursor is not None
         moved = self._follow_cursor()
+        if had != (self._cursor is not None) and self.has_focus:
+            self.refresh_bindings()
         if len(old) != len(lines) or head != self._head:
             self._head = head
             self.virtual_size = Size(self.size.width, len(lines))
             self.refresh()
+            self.call_after_refresh(self._check_width)
             return
         for index, (before, after) in enumerate(zip(old, lines, strict=True)):
             if before is not after and before != after:
                 self._refresh_index(index)
         if moved:
             self.refresh()
+
+    def _check_width(self) -> None:
+        """A scrollbar has come or gone: lines must fit the room that is left."""
+        if self.scrollable_content_region.width != self._built:
+            self.rebuild()
 
     def _refresh_index(self, index: int) -> None:
         y = index if index < self._head else index - round(self.scroll_offset.y)
@@ -123,20 +138,24 @@ class Panel(ScrollView, can_focus=True):
         line = self._lines[index]
         strip = Strip(self._segments(line))
         slot = self._slot_here(line, index)
-        if slot is not None:
+        if slot is not None and (self.has_focus or self.has_class("keeps-cursor")):
             strip = self._mark(strip, slot)
         return strip.adjust_cell_length(width).apply_style(self.rich_style)
 
     def _segments(self, line: Line) -> list[Segment]:
-        styles: dict[str, Style] = getattr(self.app, "palette", {})
-        show = plain if getattr(self.app, "ascii_only", False) else str
-        base = styles.get("", Style.null())
-        return [Segment(show(text), styles.get(role, base)) for text, role in line.spans]
+        styles = self._styles
+        if getattr(self.app, "ascii_only", False):
+            return [Segment(plain(text), styles[role]) for text, role in line.spans]
+        return [Segment(text, styles[role]) for text, role in line.spans]
+
+    @property
+    def _styles(self) -> Palette:
+        return cast(Palette, getattr(self.app, "palette", Palette()))
 
     def _mark(self, strip: Strip, slot: Slot) -> Strip:
         """The cursor: a ground of its own and, never by colour alone, a pointer at the left."""
-        styles: dict[str, Style] = getattr(self.app, "palette", {})
-        ground = styles.get("cursor" if self.has_focus else "cursor.blur", Style(reverse=True))
+        styles = self._styles
+        ground = styles["cursor" if self.has_focus else "cursor.blur"]
         end = min(slot.end, self.size.width)
         parts = list(strip.adjust_cell_length(self.size.width).divide([slot.start, end, self.size.width]))
         inside = list(parts[1])
@@ -229,6 +248,10 @@ class Panel(ScrollView, can_focus=True):
             self._go(0 if which < 0 else len(self._lines), self._place[1])
         else:
             self.scroll_to(y=0 if which < 0 else len(self._lines), animate=False)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Enter is offered only where there is something to open."""
+        return action != "choose" or self._cursor is not None
 
     def action_choose(self) -> None:
         if self._cursor is not None:

@@ -1,0 +1,86 @@
+"""One finding: evidence and reason at the left, the change and its gain at the right."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+
+from textual.binding import Binding
+from textual.containers import Horizontal
+from textual.widget import Widget
+
+from monitor.snapshot import Finding
+from monitor.tui.frame import HostFrame
+from monitor.tui.screens.page import Page
+from monitor.tui.text import Block, Line, Span, line
+from monitor.tui.views import findings, remedy
+from monitor.tui.views import run as run_view
+from monitor.tui.widgets.panel import Panel, Room
+
+SPLIT = 110
+
+
+class FindingScreen(Page):
+    BINDINGS = [
+        Binding("y,c", "copy", "Copy fix", tooltip="Copy the change to the clipboard"),
+        Binding("r", "run", "Run", tooltip="Open the run it is about"),
+    ]
+
+    def __init__(self, key: Hashable) -> None:
+        super().__init__()
+        self._key = key
+        self._seen: tuple[HostFrame, Finding] | None = None
+        self._gone = False
+        self.crumb = str(key[2]) if isinstance(key, tuple) else ""
+
+    def found(self) -> tuple[HostFrame, Finding] | None:
+        now = findings.lookup(self.frame, self._key)
+        self._gone = now is None
+        self._seen = now or self._seen
+        return self._seen
+
+    def body(self) -> Iterable[Widget]:
+        with Horizontal(id="columns"):
+            yield Panel(self._main, id="main")
+            yield Panel(self._side, id="side")
+
+    def on_mount(self) -> None:
+        self.query_one("#main").focus()
+
+    def share_room(self) -> None:
+        if self.query("#side"):
+            self.query_one("#side").display = self.size.width >= SPLIT
+
+    def _main(self, room: Room) -> Block:
+        found = self.found()
+        if found is None:
+            return Block(rows=(line(Span("   this finding is no longer there", "dim")),))
+        host, finding = found
+        lines = remedy.about(self.frame, host, finding, room)
+        if self._gone:
+            lines.insert(2, line(Span(" ✓ no longer found: the cause is gone, or its run has ended", "good")))
+        if self.size.width < SPLIT:
+            lines += [*remedy.change(finding, room), *self._after(finding, room)]
+        run = self.frame.run(host.label, finding.run) if finding.run else None
+        if run is not None:
+            lines += [*run_view.phases(run[1], room), *run_view.waterfall(run[1], room, 8)]
+        return Block(rows=tuple(lines if host.current else (made.dimmed() for made in lines)))
+
+    def _side(self, room: Room) -> Block:
+        found = self.found()
+        return Block(rows=(*remedy.change(found[1], room), *self._after(found[1], room))) if found else Block()
+
+    def _after(self, finding: Finding, room: Room) -> list[Line]:
+        return remedy.realised(self.monitor.archive.ledger(finding), room)
+
+    def action_copy(self) -> None:
+        found = self.found()
+        if found is None or not found[1].remedy.change:
+            self.notify("there is no change to copy", severity="warning")
+            return
+        self.app.copy_to_clipboard(found[1].remedy.change)
+        self.notify("the change is in the clipboard")
+
+    def action_run(self) -> None:
+        found = self.found()
+        if found and found[1].run:
+            self.open(("run", found[0].label, found[1].run))

@@ -1,0 +1,80 @@
+"""All keys, and what the marks and colours mean."""
+
+from __future__ import annotations
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+
+from monitor.tui.text import Block, Line, Span, beside, fit, line
+from monitor.tui.views.remedy import section
+from monitor.tui.widgets.graph import SHORT, role_of
+from monitor.tui.widgets.panel import Panel, Room
+
+KEYS = {
+    "Everywhere": (
+        ("Tab, Shift-Tab", "next, previous panel"), ("↑ ↓ ← →, j k", "move; PgUp PgDn Home End too"),
+        ("Enter, click", "open what the cursor is on"), ("Escape", "back"), ("p", "processes"), ("h", "history"),
+        ("Space", "pause and go on"), ("v", "processes on the overview"), ("T", "next theme"),
+        ("S", "save the screen as SVG"), ("Ctrl-P", "all commands"), ("?", "this help"), ("q", "quit"),
+    ),
+    "Processes": (
+        ("s < >, click a title", "sort by another column"), ("r", "turn the order round"),
+        ("/", "filter by words"), ("t", "tree of trainers and workers"), ("x", "signal, after a question"),
+    ),
+    "Finding": (("y", "copy the change"), ("r", "open its run")),
+    "History": (("m", "mark a run"), ("c", "compare the two marked"), ("R", "replay the chosen run")),
+    "Replay": (("← →", "10 s back, on"), ("[ ]", "slower, faster"), ("Space", "stop and go on"), ("Home End", "begin, end")),
+}  # fmt: skip
+MARKS = (
+    ("●", "good", "busy or healthy: all is well"), ("◐", "warn", "partly busy while a run is on it"),
+    ("▲", "alarm", "starved or stalled while a run is on it: act"), ("◆", "warn", "held back: power, heat, or a warning"),
+    ("○", "dim", "idle, or a hint"), ("✕", "alarm", "lost, hung, failed, no answer"), ("◌", "warn", "stale: the age says how old"),
+)  # fmt: skip
+
+
+class HelpScreen(ModalScreen[None]):
+    BINDINGS = [Binding("escape,question_mark,enter", "close", "Close")]
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="dialog", classes="-help"):
+            yield Panel(self._content, id="help")
+
+    def on_mount(self) -> None:
+        self.query_one("#help").focus()
+
+    def action_close(self) -> None:
+        self.dismiss(None)
+
+    def _content(self, room: Room) -> Block:
+        left = [made for title, keys in KEYS.items() for made in _keys(title, keys)]
+        right = [*_marks(), line(), *_phases(), line(), *_words()]
+        if room.width < 96:
+            return Block(rows=tuple([*left, *right]))
+        width = (room.width - 2) // 2
+        return Block(rows=tuple(beside([left, right], [width, width])))
+
+
+def _keys(title: str, keys: tuple[tuple[str, str], ...]) -> list[Line]:
+    return [section(title), *(line("   ", fit(Span(key, "key"), 21), text) for key, text in keys), line()]
+
+
+def _marks() -> list[Line]:
+    return [section("Marks"), *(line("   ", Span(symbol, role), f"  {text}") for symbol, role, text in MARKS)]
+
+
+def _phases() -> list[Line]:
+    names = {"data": "waiting for the loader", "transfer": "copies to the GPU", "forward": "", "backward": "", "optimizer": "", "other": "between the named phases"}
+    rows = [line("   ", Span(f" {SHORT[name]:<6}", role_of(name)), f"  {name}", Span(f"  {text}", "dim")) for name, text in names.items()]
+    return [section("Where a step goes"), *rows]
+
+
+def _words() -> list[Line]:
+    facts = (
+        ("starved", "the GPU had nothing to do"),
+        ("trend", "throughput against its own best"),
+        ("predicted gain", "step rate after the fix"),
+        ("—", "not known, never zero"),
+    )  # fmt: skip
+    return [section("Words"), *(line("   ", fit(Span(word, "strong"), 15), Span(text, "dim")) for word, text in facts)]

@@ -1,0 +1,108 @@
+"""All processes: sort, filter, tree, and a signal with a question before it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import replace
+
+from textual import on
+from textual.binding import Binding
+from textual.widget import Widget
+from textual.widgets import Input
+
+from monitor.tui.screens.page import Page
+from monitor.tui.screens.signal import SignalScreen
+from monitor.tui.signals import Target
+from monitor.tui.text import Block
+from monitor.tui.views import processes as view
+from monitor.tui.widgets.panel import Panel, Room
+
+SORTED = tuple(view.SORTS)
+
+
+class ProcessesScreen(Page):
+    crumb = "processes"
+    BINDINGS = [
+        Binding("s", "sort(1)", "Sort", tooltip="By the next column; click a title for that column"),
+        Binding("slash", "filter", "Filter", tooltip="Words that must occur in the row"),
+        Binding("t", "tree", "Tree", show=False, tooltip="Workers under their trainers"),
+        Binding("x", "signal", "Signal", tooltip="Send a signal, after a question"),
+        Binding("escape", "back", "Back", show=False),
+        Binding("greater_than_sign", "sort(1)", "Sort right", show=False, tooltip="By the next column"),
+        Binding("less_than_sign", "sort(-1)", "Sort left", show=False, tooltip="By the column before"),
+        Binding("r", "reverse", "Reverse", show=False, tooltip="Turn the order round"),
+        Binding("space", "app.pause", "Pause", show=False),
+    ]
+
+    def body(self) -> Iterable[Widget]:
+        bar = Input(self.monitor.order.text, placeholder="filter: pid, user, command, run, container…", id="filter")
+        bar.display = bool(self.monitor.order.text)
+        yield bar
+        yield Panel(self._table, id="table")
+
+    def on_mount(self) -> None:
+        self.query_one("#table").focus()
+
+    def _table(self, room: Room) -> Block:
+        return view.table(self.frame, room, self.monitor.order)
+
+    def _change(self, **what: object) -> None:
+        self.monitor.order = replace(self.monitor.order, **what)  # type: ignore[arg-type]
+        self.query_one("#table", Panel).rebuild()
+
+    def open(self, key: Hashable) -> None:
+        """A click on a title sorts; a process opens the run it belongs to."""
+        match key:
+            case ("sort", str(name)) if name in view.SORTS:
+                same = name == self.monitor.order.sort
+                self._change(sort=name, reverse=not self.monitor.order.reverse if same else True)
+            case ("process", str(host), int(pid), _):
+                process = self._process(host, pid)
+                if process is not None and process.process.run:
+                    super().open(("run", host, process.process.run))
+
+    def _process(self, host: str, pid: int) -> view.Entry | None:
+        found = view.entries(self.frame, view.Order())
+        return next((e for e in found if e.host.label == host and e.process.pid == pid), None)
+
+    def action_sort(self, by: int) -> None:
+        at = SORTED.index(self.monitor.order.sort)
+        self._change(sort=SORTED[(at + by) % len(SORTED)], reverse=True)
+
+    def action_reverse(self) -> None:
+        self._change(reverse=not self.monitor.order.reverse)
+
+    def action_tree(self) -> None:
+        self._change(tree=not self.monitor.order.tree)
+
+    def action_filter(self) -> None:
+        bar = self.query_one("#filter", Input)
+        bar.display = True
+        bar.focus()
+
+    @on(Input.Changed, "#filter")
+    def _typed(self, event: Input.Changed) -> None:
+        self._change(text=event.value)
+
+    @on(Input.Submitted, "#filter")
+    def _done(self) -> None:
+        self.query_one("#filter").display = bool(self.monitor.order.text)
+        self.query_one("#table").focus()
+
+    def action_back(self) -> None:
+        """Escape leaves the filter first, then the screen."""
+        bar = self.query_one("#filter", Input)
+        if bar.display:
+            bar.value = ""
+            self._change(text="")
+            bar.display = False
+            self.query_one("#table").focus()
+        else:
+            super().action_back()
+
+    def action_signal(self) -> None:
+        key = self.query_one("#table", Panel).cursor
+        if self.monitor.readonly:
+            self.notify("signals are off: gpumon runs with --readonly", severity="warning")
+        elif isinstance(key, tuple) and (entry := self._process(key[1], key[2])) is not None:
+            self.app.push_screen(SignalScreen(Target.of(entry)))

@@ -1,0 +1,145 @@
+"""The rest of a run: stalls, ranks beside each other, loader, scalars, configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from monitor.snapshot import Rank, Run
+from monitor.tui import format as show
+from monitor.tui.table import Column, chosen, heading, row
+from monitor.tui.text import Cell, Line, Span, fit, line, wrap
+from monitor.tui.views.marks import RUN
+from monitor.tui.views.remedy import section
+from monitor.tui.widgets.graph import bar, phase_bar
+from monitor.tui.widgets.panel import Room
+
+RANKS = (
+    Column("rank", "Ranks", 6),
+    Column("device", "on", 8),
+    Column("its", "it/s", 6, ">", drop=3),
+    Column("p50", "p50", 8, ">"),
+    Column("skew", "beside the slowest", 18, drop=1, grow=1, most=30),
+    Column("p95", "p95", 8, ">", drop=4),
+    Column("phases", "where the step goes", 16, grow=2),
+    Column("now", "now in", 15),
+    Column("lost", "lost", 5, ">", drop=2),
+)
+STALLS = (
+    Column("kind", "Stalls", 12),
+    Column("count", "count", 6, ">"),
+    Column("mean", "each", 9, ">"),
+    Column("share", "share", 6, ">"),
+    Column("every", "every", 12, ">"),
+    Column("last", "last step", 10, ">", drop=1),
+)
+
+
+def ranks(run: Run, room: Room) -> list[Line]:
+    """Every rank; the bars are drawn to the slowest one's p50, so skew is seen."""
+    layout = chosen(RANKS, room.width - 2, 1)
+    slowest = max((r.step.p50 for r in run.ranks if r.step.p50), default=None)
+    lines = [heading(layout, gap=1, lead=1)]
+    for rank in run.ranks:
+        cells = _rank_cells(rank, slowest)
+        if "skew" in layout:
+            ratio = rank.step.p50 / slowest if rank.step.p50 and slowest else None
+            cells["skew"] = bar(ratio, layout["skew"][1], "info")
+        shares = {phase.name: phase.share for phase in rank.phases}
+        cells["phases"] = phase_bar(shares, layout["phases"][1], plain=room.plain)
+        lines.append(row(layout, cells, gap=1, lead=" "))
+    return [Line(made.spans) for made in lines] + [line()]
+
+
+def _rank_cells(rank: Rank, slowest: float | None) -> dict[str, Cell]:
+    mark = RUN[rank.state]
+    live = f"{rank.live_phase} {show.seconds(rank.live_seconds)}" if rank.live_phase else rank.state
+    return {
+        "rank": [mark.span, Span(f" {rank.rank}", "strong")],
+        "device": rank.device or show.ABSENT,
+        "its": show.number(rank.iterations_per_second),
+        "p50": show.seconds(rank.step.p50),
+        "p95": show.seconds(rank.step.p95),
+        "now": Span(live, "alarm" if rank.state == "stalled" else "dim"),
+        "lost": Span(str(rank.lost + rank.dropped), "warn" if rank.lost + rank.dropped else "dim"),
+    }
+
+
+def stalls(run: Run, room: Room) -> list[Line]:
+    """What interrupts the training, how often, and what it costs."""
+    if not run.stalls:
+        return []
+    layout = chosen(STALLS, room.width - 2, 1)
+    lines = [heading(layout, gap=1, lead=1)]
+    for stall in run.stalls:
+        every = f"{show.number(stall.every_steps)} steps" if stall.every_steps else show.ABSENT
+        cells: dict[str, Cell] = {
+            "kind": stall.kind, "count": str(stall.count), "mean": show.seconds(stall.mean_seconds),
+            "share": f"{stall.share * 100:.1f}%", "every": every, "last": show.count(stall.last_step),
+        }  # fmt: skip
+        lines.append(row(layout, cells, gap=1, lead=" "))
+    return [Line(made.spans) for made in lines] + [line()]
+
+
+def loader(run: Run, room: Room) -> list[Line]:
+    """Inside the data loader, from sampled batches."""
+    times = run.ranks[0].loader if run.ranks else None
+    if times is None or not times.batches:
+        return []
+    pairs = {
+        "sampler": show.seconds(times.sampler_seconds), "fetch a batch": show.seconds(times.fetch_seconds),
+        "one __getitem__": show.seconds(times.getitem_seconds), "collate": show.seconds(times.collate_seconds),
+        "wait for worker": show.seconds(times.wait_seconds), "pin": show.seconds(times.pin_seconds),
+        "workers busy": show.share(times.worker_busy_ratio),
+    }  # fmt: skip
+    return [section("Inside the loader"), *pairs_lines(pairs, room), line()]
+
+
+def scalars(run: Run, room: Room) -> list[Line]:
+    """The user's own scalars first, then what the probes measured."""
+    found = run.ranks[0].scalars if run.ranks else {}
+    if not found:
+        return []
+    own = {key: show.value_of(key, value) for key, value in found.items() if "." not in key}
+    probes = {show.label(key).replace(".", " "): show.value_of(key, value) for key, value in found.items() if "." in key}
+    return [section("Scalars"), *pairs_lines(own | probes, room), line()]
+
+
+def configuration(run: Run, room: Room) -> list[Line]:
+    """What is configured, a group a line."""
+    if not run.config:
+        return []
+    plain = {key: value for key, value in run.config.items() if not isinstance(value, Mapping | list)}
+    lines = [section("Configuration"), *_group("", plain, room)]
+    for key, value in run.config.items():
+        if isinstance(value, Mapping):
+            lines += _group(key, value, room)
+        elif isinstance(value, list):
+            lines += [made for item in value for made in _group(key, item if isinstance(item, Mapping) else {"": item}, room)]
+    if run.command:
+        lines += _group("command", {"": run.command}, room)
+    return [*lines, line()]
+
+
+def _group(name: str, values: Mapping[str, Any], room: Room) -> list[Line]:
+    text = " · ".join(f"{key} {_plain(key, value)}".strip() for key, value in values.items())
+    parts = wrap(text, max(10, room.width - 16))
+    return [line("   ", fit(Span(name if index == 0 else "", "dim"), 11), " ", part) for index, part in enumerate(parts) if text]
+
+
+def _plain(key: str, value: Any) -> str:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) and value < 10_000 else show.value_of(key, value)
+
+
+def pairs_lines(pairs: Mapping[str, str], room: Room) -> Iterable[Line]:
+    """Name and value, in as many columns as fit."""
+    name_width = min(30, max((len(name) for name in pairs), default=0) + 1)
+    value_width = min(40, max((len(value) for value in pairs.values()), default=0) + 2)
+    count = max(1, (room.width - 1) // (name_width + value_width))
+    items = list(pairs.items())
+    rows = -(-len(items) // count)
+    for y in range(rows):
+        parts: list[Cell] = ["   "]
+        for name, value in items[y::rows]:
+            parts += [fit(Span(name, "dim"), name_width), fit(Span(value, "strong"), value_width)]
+        yield line(*parts, width=room.width)
