@@ -280,6 +280,8 @@ class Process(Struct, frozen=True):
     cgroup: Cgroup = Cgroup()
     run: str | None = None
     rank: int | None = None
+    container_name: str | None = None
+    """Where the runtime's files are readable; ``container`` is its id."""
 
 
 # ── Training runs ────────────────────────────────────────────────────────────────────────────────

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
+from monitor.host.names import UNKNOWN, ContainerNames
 from monitor.host.procfs import read_bytes, read_text
 
 COMMAND_BYTES = 4096
@@ -55,6 +56,7 @@ class Identity:
     container: str | None = None
     pod: str | None = None
     slurm_job: str | None = None
+    container_name: str | None = None
     membership: str | None = None
     """Text of the process's cgroup file: the key to its limits."""
 
@@ -108,7 +110,9 @@ def user_name(uid: int) -> str:
         return str(uid)
 
 
-def read_identity(directory: Path, parent: Identity | None = None) -> Identity:
+def read_identity(
+    directory: Path, parent: Identity | None = None, names: ContainerNames | None = None
+) -> Identity:
     """Identity of the process under `directory` (``/proc/PID``).
 
     A child in its parent's control group is in the same container and job, which spares reading its
@@ -118,14 +122,17 @@ def read_identity(directory: Path, parent: Identity | None = None) -> Identity:
     command = parse_command(read_bytes(directory / "cmdline") or b"")
     user = _read_user(directory)
     if parent is not None and parent.membership == membership and parent.user == user:
-        return Identity(command, user, parent.container, parent.pod, parent.slurm_job, membership)
+        return replace(parent, command=command)
     environ = parse_environ(read_bytes(directory / "environ") or b"")
     groups = membership or ""
+    container = _container(directory, groups, environ)
+    known = names.find(container) if names else UNKNOWN
     return Identity(
         command=command,
         user=user,
-        container=_container(directory, groups, environ),
-        pod=_pod(groups, environ),
+        container=container,
+        container_name=known.container,
+        pod=known.pod or _pod(groups, environ),
         slurm_job=find_slurm_job(groups) or environ.get("SLURM_JOB_ID") or environ.get("SLURM_JOBID"),
         membership=membership,
     )

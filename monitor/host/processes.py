@@ -15,6 +15,7 @@ from monitor.clock import Moment
 from monitor.host.cgroup import CgroupReader
 from monitor.host.identity import Identity, read_identity
 from monitor.host.memory import PAGE_BYTES
+from monitor.host.names import ContainerNames
 from monitor.host.procfs import Every, Rates, Roots, read_bytes
 from monitor.host.tree import ProcessTree
 from monitor.snapshot import Process
@@ -24,6 +25,7 @@ Role = Literal["trainer", "worker", "gpu", "other"]
 HELD_PROCESSES = 128
 """Descriptors are kept for this many processes (two each); the others are opened every tick."""
 IDENTITY_SECONDS = 60.0
+"""Plus a few, by pid: dozens of workers started together are not all due in the same tick."""
 SETTLE_SECONDS = 5.0
 """A young process may still change its command (fork, then exec): look again after this."""
 TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
@@ -95,12 +97,12 @@ class Tracked:
             return parse_io(_pread(self._io_fd) if self._io_fd >= 0 else None)
         return parse_io(read_bytes(f"{self._path}/io"))
 
-    def refresh_identity(self, now: float, parent: Identity | None) -> Identity:
+    def refresh_identity(self, now: float, parent: Identity | None, names: ContainerNames) -> Identity:
         if self.identity is None or self.due.due(now):
             if self.identity is not None and not self._settled:
-                self._settled, self.due = True, Every(IDENTITY_SECONDS)
+                self._settled, self.due = True, Every(IDENTITY_SECONDS + self.pid % 16)
                 self.due.due(now)
-            self.identity = read_identity(Path(self._path), parent)
+            self.identity = read_identity(Path(self._path), parent, names)
         return self.identity
 
     def close(self) -> None:
@@ -115,6 +117,7 @@ class ProcessReader:
         self._proc = str(roots.proc)
         self._cgroups = cgroups
         self._limit = limit
+        self._names = ContainerNames(roots.proc.parent)
         self._tree = ProcessTree(roots.proc)
         self._tracked: dict[int, Tracked] = {}
         self._trainers: frozenset[int] = frozenset()
@@ -153,7 +156,7 @@ class ProcessReader:
             self._tree.forget(pid)
             return None
         above = self._tracked.get(stat.parent)
-        identity = tracked.refresh_identity(now.monotonic, above.identity if above else None)
+        identity = tracked.refresh_identity(now.monotonic, above.identity if above else None, self._names)
         return self._build(now.monotonic, tracked, stat, identity, run, boot_time)
 
     def _build(
@@ -182,6 +185,7 @@ class ProcessReader:
             io_wait_ratio=rate("wait", self._delay(stat), now),
             started=None if boot_time is None else boot_time + stat.start_ticks / TICKS,
             container=identity.container,
+            container_name=identity.container_name,
             pod=identity.pod,
             slurm_job=identity.slurm_job,
             cgroup=self._cgroups.read(identity.membership, now),
