@@ -10,7 +10,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from threading import get_ident
-from typing import Any
+from typing import Any, TypeVar
 
 from . import ring
 from .batch import BatchSize
@@ -20,6 +20,8 @@ from .recorder import Recorder
 
 TRAIN, EVALUATE = 1, 2
 _PRIMARY_PATIENCE = 64
+_MAX_ERRORS = 8
+T = TypeVar("T")
 
 
 class LoaderState:
@@ -83,12 +85,13 @@ class Auto:
             return early
         return self.recorder.waiting()
 
-    def iterating(self, state: LoaderState) -> int:
+    def iterating(self, loader: Any) -> tuple[LoaderState, int]:
         """A loader is iterated anew (its workers start): that is waiting for data, too."""
+        state = self.state_of(loader)
         asked = self.asked(state)
         if asked and (state.role == TRAIN or not self._backwards):
             self.recorder.epoch()
-        return asked
+        return state, asked
 
     def iterator_made(self, asked: int) -> None:
         """The wait that began with the iterator goes on until its first batch is here."""
@@ -169,6 +172,18 @@ class Auto:
         for phase in (DATA, FORWARD, BACKWARD, OPTIMIZER, BETWEEN, VALIDATE):
             recorder.totals.use(phase)
         self.monitor.open_late()
+
+    def guarded(self, what: Callable[..., T], *args: Any) -> T | None:
+        """Nothing of ours may stop a training: what fails is counted, said once, and switches us off."""
+        try:
+            return what(*args)
+        except Exception as error:  # noqa: BLE001 — the outermost guard of the hooks
+            self.failed(error)
+            return None
+
+    def failed(self, error: Exception) -> None:
+        self.monitor.failed(error)
+        self.on = self.recorder.errors < _MAX_ERRORS
 
     def finish(self) -> None:
         """The process ends: a record with its optimizer step done is a step."""

@@ -46,10 +46,9 @@ def _iter(auto: Auto, original: Any) -> Any:
     def __iter__(loader: Any) -> Any:
         if not auto.ours():
             return original(loader)
-        state = auto.state_of(loader)
-        asked = auto.iterating(state)
+        state, asked = auto.guarded(auto.iterating, loader) or (LoaderState(), 0)
         try:
-            iterator = auto.monitor.loaders.started(loader, original)
+            iterator = auto.monitor.loaders.started(loader, original) if asked else original(loader)
         finally:
             auto.iterator_made(asked)
         iterator._gpumon_state = state
@@ -71,7 +70,10 @@ def _next(auto: Auto, original: Any) -> Any:
         except BaseException:
             auto.nothing(asked)
             raise
-        auto.got(state, asked, batch)
+        try:
+            auto.got(state, asked, batch)
+        except Exception as error:  # noqa: BLE001 — a batch of any kind may come; training goes on
+            auto.failed(error)
         return batch
 
     return __next__
@@ -86,7 +88,7 @@ def _backward(auto: Auto, original: Any, compiling: Callable[[], bool]) -> Any:
             return original(*args, **kwargs)
         if first and auto.on:
             first = False
-            auto.begin_training()
+            auto.guarded(auto.begin_training)
         if not auto.ours():
             return original(*args, **kwargs)
         before = auto.backward_begins()
@@ -104,8 +106,12 @@ def _optimizer(auto: Auto, compiling: Callable[[], bool]) -> list[Undo]:
             auto.recorder.mark(OPTIMIZER)
 
     def after(optimizer: Any, args: Any, kwargs: Any) -> None:
-        if not compiling() and auto.ours():
+        if compiling() or not auto.ours():
+            return
+        try:
             auto.optimizer_ends(optimizer)
+        except Exception as error:  # noqa: BLE001 — a commit may come here; training goes on
+            auto.failed(error)
 
     module = importlib.import_module("torch.optim.optimizer")
     return [

@@ -33,6 +33,7 @@ def hook(monitor: Any, torch: ModuleType) -> None:
     from .hooks import install
 
     look_for_torch()
+    monitor.observer.watch_torch()
     auto = Auto(monitor, torch.is_grad_enabled)
     try:
         install(auto, torch)

@@ -1,11 +1,87 @@
-"""Inside the loader."""
+"""Inside the loader: where its time goes, in this process and in its workers."""
 
 from __future__ import annotations
 
+import contextlib
+import glob
+import os
 from collections.abc import Callable
 from typing import Any
 
+from . import ring
+from .fetching import FetchTimes, TimedFetcher, TimedSampler
+from .worker import WorkerInit
+from .writer import is_locked
+
+
+def is_dataloader(batches: Any) -> bool:
+    """A torch DataLoader, told by what we need of it (torch may not even be imported)."""
+    return all(hasattr(batches, name) for name in ("dataset", "num_workers", "worker_init_fn", "collate_fn"))
+
 
 class LoaderWatch:
+    """Wraps what a DataLoader's iterator is made of, and remembers the loader for the probe."""
+
+    def __init__(self, meta: Callable[[], dict[str, Any]], folder: Callable[[], str | None]) -> None:
+        self._meta = meta
+        self._folder = folder
+        """Where worker rings go; None: nowhere."""
+        self.times = FetchTimes()
+        self.loader: Any = None
+        self.epochs_started = 0
+        self.workers_started = 0
+        self._generation: set[str] = set()
+
     def started(self, loader: Any, make_iterator: Callable[[Any], Any]) -> Any:
-        return make_iterator(loader)
+        """Make the loader's iterator, with our timing in it."""
+        self.loader = loader
+        self.epochs_started += 1
+        iterator = self._with_workers(loader, make_iterator) if loader.num_workers else make_iterator(loader)
+        self._time(iterator)
+        return iterator
+
+    def _with_workers(self, loader: Any, make_iterator: Callable[[Any], Any]) -> Any:
+        """Workers are told to record by their init function, which also works for spawned ones."""
+        own = loader.worker_init_fn
+        folder = self._folder()
+        if folder is None or isinstance(own, WorkerInit):
+            return make_iterator(loader)
+        had = getattr(loader, "_iterator", None)
+        self._forget_old_workers(folder)
+        loader.worker_init_fn = WorkerInit(own, self._worker_meta(loader), folder)
+        try:
+            iterator = make_iterator(loader)
+        finally:
+            loader.worker_init_fn = own
+        if iterator is not had:
+            self.workers_started += loader.num_workers
+        return iterator
+
+    def _worker_meta(self, loader: Any) -> dict[str, Any]:
+        meta = self._meta()
+        keep = ("run", "name", "rank", "world", "host", "user", "sdk_version")
+        return {
+            "kind": ring.KIND_WORKER,
+            **{key: meta.get(key) for key in keep},
+            "parent_pid": os.getpid(),
+            "dataset": type(loader.dataset).__name__,
+            "config": {},
+        }
+
+    def _time(self, iterator: Any) -> None:
+        source = getattr(iterator, "_sampler_iter", None)
+        if source is not None and not isinstance(source, TimedSampler):
+            iterator._sampler_iter = TimedSampler(source, self.times)
+        fetcher = getattr(iterator, "_dataset_fetcher", None)
+        if fetcher is not None and hasattr(fetcher, "collate_fn") and not isinstance(fetcher, TimedFetcher):
+            iterator._dataset_fetcher = TimedFetcher(fetcher, self.times)
+
+    def _forget_old_workers(self, folder: str) -> None:
+        """Rings of workers two generations ago: everybody had an epoch's time to read them."""
+        meta = self._meta()
+        found = set(glob.glob(f"{meta.get('run')}.{meta.get('rank')}.w*", root_dir=folder))
+        for name in found & self._generation:
+            with contextlib.suppress(OSError):
+                if not is_locked(os.path.join(folder, name)):
+                    os.unlink(os.path.join(folder, name))
+        self._generation = found

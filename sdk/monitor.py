@@ -13,10 +13,12 @@ from typing import Any, TypeVar
 
 from . import __version__, identity, registry, ring
 from .guard import Compiling, look_for_torch, say_once
-from .loader import LoaderWatch
+from .loader import LoaderWatch, is_dataloader
+from .look import Look
+from .observe import Observer
 from .phases import BETWEEN, DATA, OTHER
 from .recorder import Recorder, watch_gc
-from .rings import NoRing, open_ring
+from .rings import NoRing, disabled, open_ring
 from .scalars import ScalarTable
 from .summary import Summary, summarize
 
@@ -66,7 +68,7 @@ class TrainingMonitor:
         self.late = False
         self.before_stop: Callable[[], None] | None = None
         self.inactive: str | None = None
-        self.loaders = LoaderWatch()
+        self.loaders = LoaderWatch(lambda: self._meta, self._worker_folder)
         self._directory = directory
         self._recorder = Recorder(None)
         self._recorder.on = False
@@ -75,6 +77,8 @@ class TrainingMonitor:
         self._meta: dict[str, Any] = {}
         self._started = self._seconds = 0.0
         self._undo: list[Callable[[], object]] = []
+        self._observer = Observer(self.loaders)
+        self.look = Look(self._recorder, self._seen)
 
     # ── life ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -85,7 +89,7 @@ class TrainingMonitor:
         try:
             self._start()
         except Exception as error:  # noqa: BLE001 — whatever fails here must not stop a training
-            self._failed(error)
+            self.failed(error)
 
     def _start(self) -> None:
         look_for_torch()
@@ -94,11 +98,16 @@ class TrainingMonitor:
         self._scalars = ScalarTable()
         self._phases.clear()
         self.inactive = None
+        self._meta = identity.describe(self.name, self.way, __version__)
         for phase in (DATA, BETWEEN):
             self._recorder.totals.use(phase)
         self._recorder.on_slow = self._housekeeping
+        self.look = Look(self._recorder, self._seen)
         self._started = time.monotonic()
-        self._undo = [watch_gc(self._recorder)]
+        self.loaders = LoaderWatch(lambda: self._meta, self._worker_folder)
+        self._observer = Observer(self.loaders)
+        self._observer.watch_torch()
+        self._undo = [watch_gc(self._recorder), self._observer.close]
         atexit.register(self._at_exit)
         if not self.late and registry.auto() is None:
             self.open_late()
@@ -107,8 +116,7 @@ class TrainingMonitor:
         """Create the ring. At the start; the auto way waits until the process is seen to train."""
         if self._recorder.writer is not None or self.inactive:
             return
-        self._meta = identity.describe(self.name, self.way, __version__)
-        self._meta["batch_size"] = self.batch_size
+        self._meta |= {"rank": identity.rank(), "world": identity.world(), "batch_size": self.batch_size}
         try:
             writer = open_ring(self._meta, self._directory, self._stamps)
         except NoRing as reason:
@@ -117,6 +125,9 @@ class TrainingMonitor:
         self._scalars.attach(writer)
         self._recorder.attach(writer)
         self._meta_changed()
+
+    def _worker_folder(self) -> str | None:
+        return None if self.inactive or disabled() else self._directory or ring.default_directory()
 
     def _without_ring(self, reason: str) -> None:
         self.inactive = reason
@@ -150,10 +161,11 @@ class TrainingMonitor:
         try:
             if self.before_stop is not None:
                 self.before_stop()
+            self.look.close()
             self._housekeeping(time.monotonic_ns())
             recorder.finish(ring.S_FAILED if failed else ring.S_ENDED)
         except Exception as error:  # noqa: BLE001 — the same: never into the training
-            self._failed(error)
+            self.failed(error)
         for undo in self._undo:
             undo()
         atexit.unregister(self._at_exit)
@@ -222,7 +234,7 @@ class TrainingMonitor:
             if scalars:
                 self.scalars(scalars)
         except Exception as error:  # noqa: BLE001 — the one guard of the loop; counted and shown
-            self._failed(error)
+            self.failed(error)
 
     def log_iteration(self, seconds: float, samples: int | None = None) -> None:
         """The classic call: an iteration that took `seconds` has just ended."""
@@ -232,7 +244,7 @@ class TrainingMonitor:
                 self._meta_changed()
             self._recorder.log(float(seconds), samples if samples is not None else self.batch_size or 0)
         except Exception as error:  # noqa: BLE001 — as in step()
-            self._failed(error)
+            self.failed(error)
 
     def epoch(self, number: int | None = None) -> None:
         """A new epoch begins; `loader()` says this by itself."""
@@ -254,6 +266,15 @@ class TrainingMonitor:
         return summarize(self._recorder, self.name, seconds, extra)
 
     @property
+    def config(self) -> dict[str, Any]:
+        """What is configured, as far as it is known now (docs/probe.md)."""
+        return self._observer.config
+
+    @property
+    def observer(self) -> Observer:
+        return self._observer
+
+    @property
     def recorder(self) -> Recorder:
         return self._recorder
 
@@ -271,16 +292,33 @@ class TrainingMonitor:
         """The ring file, if there is one."""
         return self._recorder.writer.path if self._recorder.writer else None
 
+    def _seen(self, config: dict[str, Any], scalars: dict[str, float]) -> None:
+        """A close look has ended."""
+        if config.pop("checkpointing_seen", False):
+            self._observer.config.setdefault("model", {})["checkpointing"] = True
+        self._observer.config |= config
+        self._scalars.update(scalars)
+        self._meta_changed()
+
     def _housekeeping(self, now: int) -> None:
         """At most once a second: what is too slow for every step."""
+        self._observer.watch_torch()
+        scalars, changed = self._observer.refresh()
+        scalars["gc.seconds"] = self._recorder.gc_total_ns / 1e9
+        scalars["gc.collections"] = float(self._recorder.gc_collections)
+        if self._scalars.update(scalars) or changed:
+            self._meta_changed()
 
     def _meta_changed(self) -> None:
         self._meta["phases"] = list(self._recorder.names.own)
         self._meta["scalars"] = self._scalars.names
+        config = self._meta["config"] = self._observer.config
+        self._meta["device"] = config.get("device")
+        self._meta["device_uuid"] = config.get("device_uuid")
         if self._recorder.writer is not None and self._recorder.on:
             self._recorder.writer.write_meta(self._meta)
 
-    def _failed(self, error: Exception) -> None:
+    def failed(self, error: Exception) -> None:
         self._recorder.errors += 1
         say_once(f"{type(error).__name__} inside gpumon, training goes on: {error}")
 
@@ -298,7 +336,10 @@ class MonitoredLoader:
         if not recorder.stack:
             recorder.epoch()
         asked = recorder.waiting()
-        source = iter(self._batches)
+        if is_dataloader(self._batches):
+            source = self._monitor.loaders.started(self._batches, iter)
+        else:
+            source = iter(self._batches)
         while True:
             try:
                 batch = next(source)

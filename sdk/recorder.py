@@ -57,9 +57,11 @@ class Recorder:
         "errors",
         "gc_collections",
         "gc_ns",
+        "gc_total_ns",
         "names",
+        "next_look",
         "on",
-        "on_commit",
+        "on_look",
         "on_slow",
         "overhead_ns",
         "stack",
@@ -84,14 +86,15 @@ class Recorder:
         self.closed = self._started
         self._next_flags = self._epoch = self.errors = 0
         self.thread = get_ident()
-        self.on_commit: Callable[[array[int]], None] | None = None
+        self.on_look: Callable[[int, int, int], None] | None = None
+        self.next_look = 0
         self.on_slow: Callable[[int], None] | None = None
         self._last = 0
         self._warm = False
         self._next_slow = 0
         self._marks = self._mark_ns = self.overhead_ns = 0
         self._measure = True
-        self.gc_ns = self.gc_collections = 0
+        self.gc_ns = self.gc_total_ns = self.gc_collections = 0
         self._view[:] = _EMPTY
         _alive.add(self)
 
@@ -270,6 +273,10 @@ class Recorder:
         self.writer = writer
         self._words = writer.words
 
+    def flag_next(self, flags: int) -> None:
+        """Set flags on the record that begins next."""
+        self._next_flags |= flags
+
     def flag(self, flags: int) -> None:
         """Set flags on the open record."""
         self._scratch[ring.W_FLAGS] |= flags
@@ -278,9 +285,8 @@ class Recorder:
         steps = self.totals.steps
         if not self._warm and steps < WARMUP_LIMIT:
             self._warm_up(steps, scratch[ring.W_END] - scratch[ring.W_BEGIN])
-        if self.on_commit is not None:
-            self.on_commit(scratch)
         scratch[ring.W_GC] = self.gc_ns
+        self.gc_total_ns += self.gc_ns
         self.gc_ns = 0
         self.overhead_ns += self._marks * self._mark_ns
         self._marks = 0
@@ -293,6 +299,8 @@ class Recorder:
             self._words = self.writer.words
         self._measure = steps % _CALIBRATE_EVERY == 0
         end = scratch[ring.W_END]
+        if steps >= self.next_look and self.on_look is not None:
+            self.on_look(steps + 1, end, end - scratch[ring.W_BEGIN])
         if end > self._next_slow:
             self._next_slow = end + _HOUSEKEEPING_NS
             if self.on_slow is not None:

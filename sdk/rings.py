@@ -17,11 +17,15 @@ class NoRing(Exception):
     """There can be no ring; the text says why. The monitor goes on without."""
 
 
+def disabled() -> bool:
+    return os.environ.get("GPUMON_DISABLE", "") not in ("", "0")
+
+
 def open_ring(
     meta: dict[str, Any], directory: str | None = None, started: tuple[int, int] | None = None
 ) -> RingWriter:
     """Create the ring for `meta["run"]`; a name already taken gets a number behind it."""
-    if os.environ.get("GPUMON_DISABLE", "") not in ("", "0"):
+    if disabled():
         raise NoRing("switched off by GPUMON_DISABLE")
     folder = directory or ring.default_directory()
     try:

@@ -1,0 +1,138 @@
+"""Timing inside a DataLoader: stand-ins for its sampler iterator and its fetcher.
+
+They hold no reference back to the iterator: a cycle would keep its workers alive until the next
+garbage collection.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+clock = time.monotonic_ns
+_CPU_EVERY = 8
+_HALF_LIFE = 64
+
+
+class FetchTimes:
+    """Running means per batch in ns; after the first batches old ones fade out."""
+
+    __slots__ = ("batches", "collate", "cpu", "fetch", "pin", "sampled_cpu", "sampler", "samples", "wait")
+
+    def __init__(self) -> None:
+        self.batches = 0
+        self.sampler = self.fetch = self.collate = self.samples = self.wait = self.pin = 0.0
+        self.cpu = 0.0
+        """Share of the fetch in which the thread had a core."""
+        self.sampled_cpu = False
+
+    def add(self, fetch: int, collate: int, samples: int) -> None:
+        """One more batch: `fetch` without its collate."""
+        self.batches += 1
+        weight = 1.0 / min(self.batches, _HALF_LIFE)
+        self.fetch += (fetch - self.fetch) * weight
+        self.collate += (collate - self.collate) * weight
+        self.samples += (samples - self.samples) * weight
+
+    def add_sampler(self, ns: int, index: int) -> None:
+        self.sampler += (ns - self.sampler) / min(index, _HALF_LIFE)
+
+    def scalars(self) -> dict[str, float]:
+        """What the ring gets; nothing that was not measured."""
+        if not self.batches:
+            return {"loader.sampler_s": self.sampler / 1e9} if self.sampler else {}
+        values = {
+            "loader.batches": float(self.batches),
+            "loader.fetch_s": self.fetch / 1e9,
+            "loader.collate_s": self.collate / 1e9,
+            "loader.sampler_s": self.sampler / 1e9,
+        }
+        if self.samples:
+            values["loader.getitem_s"] = self.fetch / self.samples / 1e9
+        if self.sampled_cpu:
+            values["loader.fetch_cpu_ratio"] = self.cpu
+        return values
+
+
+class TimedSampler:
+    """The iterator over a sampler, timed."""
+
+    __slots__ = ("_count", "_source", "_times")
+
+    def __init__(self, source: Iterator[Any], times: FetchTimes) -> None:
+        self._source = source
+        self._times = times
+        self._count = 0
+
+    def __iter__(self) -> TimedSampler:
+        return self
+
+    def __next__(self) -> Any:
+        began = clock()
+        index = next(self._source)
+        self._count += 1
+        self._times.add_sampler(clock() - began, self._count)
+        return index
+
+
+class TimedCollate:
+    """The collate function, timed; `spent` is the newest call."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self.function = function
+        self.began = self.spent = 0
+
+    def __call__(self, samples: Any) -> Any:
+        self.began = clock()
+        batch = self.function(samples)
+        self.spent = clock() - self.began
+        return batch
+
+
+class TimedFetcher:
+    """A fetcher, timed. `done(began, collate_began, ended, samples)` hears of every batch."""
+
+    def __init__(
+        self, fetcher: Any, times: FetchTimes, done: Callable[[int, int, int, int], None] | None = None
+    ) -> None:
+        self._fetcher = fetcher
+        self._times = times
+        self._done = done
+        self.collate = TimedCollate(fetcher.collate_fn)
+        fetcher.collate_fn = self.collate
+        self.busy = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._fetcher, name)
+
+    def fetch(self, index: Any) -> Any:
+        times = self._times
+        cpu = time.thread_time_ns() if times.batches % _CPU_EVERY == 0 else 0
+        self.collate.began = 0
+        self.busy = True
+        began = clock()
+        try:
+            batch = self._fetcher.fetch(index)
+        finally:
+            self.busy = False
+        ended = clock()
+        collate_began = self.collate.began or ended
+        if cpu:
+            self._add_cpu(cpu, ended - began)
+        samples = _length(index)
+        times.add(collate_began - began, ended - collate_began, samples)
+        if self._done is not None:
+            self._done(began, collate_began, ended, samples)
+        return batch
+
+    def _add_cpu(self, before: int, wall: int) -> None:
+        share = min(1.0, (time.thread_time_ns() - before) / max(1, wall))
+        times = self._times
+        times.cpu = share if not times.sampled_cpu else times.cpu + (share - times.cpu) / 4
+        times.sampled_cpu = True
+
+
+def _length(index: Any) -> int:
+    """Samples an index stands for: a list of them in a batch, else one."""
+    return len(index) if isinstance(index, (list, tuple)) else 1

@@ -1,0 +1,181 @@
+"""Which line of the user's code the time goes to, from a short-lived sampling thread.
+
+A thread that looks at another one's stack neither changes what the code computes nor what dynamo sees.
+It is truthful only if it gets its turn soon, so the interpreter's switch interval is short while it
+looks. Each look also asks how long the watched thread worked: that tells working from waiting.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import Any
+
+from .busyclock import busy_clock
+from .place import is_user_file, short_path
+
+ENOUGH = 120
+"""Looks in one window."""
+LONGEST_S = 3.0
+MAX_SPOTS = 12
+_SWITCH_S = 0.00002
+_MODULE = os.path.join("torch", "nn", "modules", "module.py")
+_CHECKPOINT = os.path.join("torch", "utils", "checkpoint.py")
+
+
+class Spot:
+    """One line of user code in one phase."""
+
+    __slots__ = ("cpu", "inside", "module", "ns")
+
+    def __init__(self) -> None:
+        self.ns = self.cpu = 0
+        self.module = False
+        self.inside: dict[str, int] = {}
+
+
+class Hotspots:
+    """Looks at one thread for a while and adds up. `phase()` names what it does, None: look away."""
+
+    def __init__(
+        self,
+        thread: int,
+        phase: Callable[[], str | None],
+        done: Callable[[list[dict[str, Any]]], None] | None = None,
+    ) -> None:
+        self._thread = thread
+        self._phase = phase
+        self._done = done
+        self._spots: dict[tuple[str, CodeType, int], Spot] = {}
+        self._steps = 0
+        self._running = False
+        self._looker: threading.Thread | None = None
+        self.calls: dict[tuple[CodeType, int], int] = {}
+        self.looks = 0
+        self.checkpointing = False
+
+    def start(self, every_s: float) -> None:
+        if self._running or self.looks >= ENOUGH * 4:
+            return
+        self._running = True
+        self._looker = threading.Thread(target=self._look, args=(every_s,), name="gpumon-look", daemon=True)
+        self._looker.start()
+
+    @property
+    def running(self) -> bool:
+        return self._running
+
+    def step(self) -> None:
+        """A step (a batch) of the window has ended."""
+        self._steps += self._running
+
+    def stop(self) -> None:
+        """End the window and wait for the thread; it sleeps at most one interval."""
+        self._running = False
+        looker = self._looker
+        if looker is not None and looker is not threading.current_thread():
+            looker.join(0.5)
+
+    def forget(self) -> None:
+        """Begin anew: the run may have changed since."""
+        self._spots.clear()
+        self.looks = self._steps = 0
+
+    def _look(self, every_s: float) -> None:
+        switch = sys.getswitchinterval()
+        sys.setswitchinterval(min(switch, _SWITCH_S))
+        try:
+            self._watch(every_s)
+        finally:
+            sys.setswitchinterval(switch)
+            self._running = False
+        if self._done is not None:
+            self._done(self.result())
+
+    def _watch(self, every_s: float) -> None:
+        cpu_clock = busy_clock(self._thread)
+        first = last = time.monotonic_ns()
+        cpu = cpu_clock()
+        enough = self.looks + ENOUGH
+        while self._running and self.looks < enough and last - first < LONGEST_S * 1e9:
+            time.sleep(every_s)
+            frame = sys._current_frames().get(self._thread)
+            phase = self._phase()
+            now, cpu_now = time.monotonic_ns(), cpu_clock()
+            if frame is not None and phase is not None:
+                self._add(phase, frame, now - last, cpu_now - cpu)
+            del frame
+            last, cpu = now, cpu_now
+
+    def _add(self, phase: str, leaf: FrameType, ns: int, cpu: int) -> None:
+        place, module = _user_frame(leaf)
+        key = (phase, place.f_code, place.f_lineno or 0)
+        spot = self._spots.get(key)
+        if spot is None:
+            spot = self._spots[key] = Spot()
+        spot.ns += ns
+        spot.cpu += cpu
+        spot.module = spot.module or module == _MODULE
+        self.checkpointing = self.checkpointing or module == _CHECKPOINT
+        if leaf is not place:
+            inside = leaf.f_code.co_qualname if hasattr(leaf.f_code, "co_qualname") else leaf.f_code.co_name
+            spot.inside[inside] = spot.inside.get(inside, 0) + ns
+        self.looks += 1
+
+    def result(self) -> list[dict[str, Any]]:
+        """The heaviest lines, each with its share of its phase and its seconds a step."""
+        phases: dict[str, int] = {}
+        spots = dict(self._spots)
+        for (phase, _, _), spot in spots.items():
+            phases[phase] = phases.get(phase, 0) + spot.ns
+        ranked = sorted(spots.items(), key=lambda item: -item[1].ns)[:MAX_SPOTS]
+        return [self._describe(key, spot, phases[key[0]]) for key, spot in ranked]
+
+    def _describe(self, key: tuple[str, CodeType, int], spot: Spot, whole: int) -> dict[str, Any]:
+        phase, code, line = key
+        text = linecache.getline(code.co_filename, line).strip()[:160]
+        found: dict[str, Any] = {
+            "phase": phase,
+            "function": getattr(code, "co_qualname", code.co_name),
+            "file": short_path(code.co_filename),
+            "line": line,
+            "code": text,
+            "share": round(spot.ns / max(1, whole), 4),
+            "seconds": spot.ns / 1e9 / max(1, self._steps),
+            "kind": _kind(spot, text),
+        }
+        if spot.inside:
+            found["inside"] = max(spot.inside, key=lambda name: spot.inside[name])
+        calls = self.calls.get((code, line))
+        if calls is not None:
+            found["calls"] = calls
+        return found
+
+
+def _user_frame(leaf: FrameType) -> tuple[FrameType, str]:
+    """The innermost frame of user code (else the leaf), and which of torch's own files lies around."""
+    frame: FrameType | None = leaf
+    user: FrameType | None = None
+    around = ""
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if name.endswith(_CHECKPOINT):
+            around = _CHECKPOINT
+        elif name.endswith(_MODULE) and not around:
+            around = _MODULE
+        if user is None and is_user_file(name):
+            user = frame
+        frame = frame.f_back
+    return user or leaf, around
+
+
+def _kind(spot: Spot, text: str) -> str:
+    """cpu, sleep, io (waits for something outside), or module (a torch module's own work)."""
+    if spot.cpu < 0.3 * spot.ns:
+        return "sleep" if "sleep" in text else "io"
+    return "module" if spot.module else "cpu"

@@ -1,0 +1,99 @@
+"""A close look at a few steps: hot lines, and what the loop does that costs (prints, `.item()`, copies).
+
+Windows are short and early, so that a run of forty steps has its diagnosis; then rare. The steps in a
+window are flagged and kept out of the steady figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from . import ring
+from .counters import Counters
+from .hotspots import Hotspots
+from .linecalls import LineCalls
+from .phases import OTHER
+from .recorder import Recorder
+
+FIRST_STEP = 3
+WINDOW_STEPS = 8
+WANTED = 360
+"""Looks until the picture is good; after that a fresh one every `AGAIN_NS`."""
+AGAIN_NS = 600 * 10**9
+_SHORTEST_S, _LONGEST_S = 0.0004, 0.004
+
+
+class Look:
+    """Opens and closes the windows; `found` gets the config and the scalars of what was seen."""
+
+    def __init__(self, recorder: Recorder, found: Callable[[dict[str, Any], dict[str, float]], None]) -> None:
+        self._recorder = recorder
+        self._found = found
+        self._hotspots = Hotspots(recorder.thread, self._phase)
+        self._counters = Counters(recorder)
+        self._calls = LineCalls()
+        self._open = False
+        self._steps = self._sampled = 0
+        self._again = 0
+        recorder.on_look = self.look
+        recorder.next_look = FIRST_STEP
+
+    def _phase(self) -> str:
+        phase = self._recorder.cur
+        return "other" if phase == OTHER else self._recorder.names.name(phase)
+
+    def look(self, steps: int, now: int, duration: int) -> None:
+        """Called behind the commit of step `steps`, from the step asked for on."""
+        if self._open:
+            self._goes_on(steps, now)
+        elif now >= self._again:
+            self._begin(duration)
+        else:
+            self._recorder.next_look = steps + 64
+
+    def _begin(self, duration: int) -> None:
+        if self._again:
+            self._hotspots.forget()
+        self._open = True
+        self._steps = 0
+        self._recorder.flag_next(ring.F_SAMPLED)
+        self._counters.begin()
+        self._hotspots.start(min(_LONGEST_S, max(_SHORTEST_S, duration / 1e9 / 20)))
+
+    def _goes_on(self, steps: int, now: int) -> None:
+        self._hotspots.step()
+        self._steps += 1
+        self._sampled += 1
+        if self._steps < WINDOW_STEPS and (self._steps < 2 or self._hotspots.running):
+            self._recorder.flag_next(ring.F_SAMPLED)
+            if self._steps == 1:
+                self._calls.start(self._recorder.thread)
+            else:
+                self._calls.stop()
+            return
+        self._recorder.flag_next(ring.F_SAMPLED)  # the one that pays for adding up
+        self.close()
+        self._plan(steps, now)
+
+    def _plan(self, steps: int, now: int) -> None:
+        """The next window: soon while the picture is thin, then after ten minutes."""
+        if self._hotspots.looks < WANTED:
+            self._recorder.next_look = 2 * steps + WINDOW_STEPS
+        else:
+            self._again = now + AGAIN_NS
+            self._recorder.next_look = steps + 64
+
+    def close(self) -> None:
+        """End an open window and hand over what it saw."""
+        if not self._open:
+            return
+        self._open = False
+        self._calls.stop()
+        self._hotspots.stop()
+        scalars = self._counters.end(max(1, self._steps))
+        self._hotspots.calls = self._calls.counts
+        config: dict[str, Any] = {"hotspots": self._hotspots.result(), "sampled_steps": self._sampled}
+        if self._hotspots.checkpointing:
+            config["checkpointing_seen"] = True
+        self._found(config, scalars)
