@@ -8,7 +8,9 @@ import os
 import socket
 import stat
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from monitor import __version__
 from monitor.client import Client
@@ -36,20 +38,19 @@ def port(context: Context) -> Result:
 
 
 def _taken(host: str, listen: str, error: OSError) -> Result:
-    reason = error.strerror or str(error)
-    if error.errno == errno.EADDRINUSE:
-        if _is_gpumon(f"http://{_reachable(host)}:{listen.rpartition(':')[2]}"):
-            return passed(f"a gpumon daemon serves {listen}", listen=listen, daemon=True)
-        owner = port_owner(int(listen.rpartition(":")[2]))
-        who = f"process {owner[0]} ({owner[1]})" if owner else "another program"
-        return failed(
-            f"{listen} is in use by {who}, which is no gpumon daemon",
-            "choose another port: gpumon daemon --listen 127.0.0.1:9836",
-            listen=listen,
-            pid=owner[0] if owner else None,
-        )
+    if error.errno != errno.EADDRINUSE:
+        remedy = "choose an address of this machine and a port above 1023"
+        return failed(f"cannot listen on {listen}: {error.strerror or error}", remedy, listen=listen)
+    number = listen.rpartition(":")[2]
+    owner = port_owner(int(number))
+    if (owner and owner.gpumon) or _is_gpumon(f"http://{_reachable(host)}:{number}"):
+        return passed(f"a gpumon daemon serves {listen}", listen=listen, daemon=True)
+    who = f"process {owner.pid} ({owner.name})" if owner else "another program"
     return failed(
-        f"cannot listen on {listen}: {reason}", "choose an address of this machine and a port above 1023"
+        f"{listen} is in use by {who}, which is no gpumon daemon",
+        "choose another port: gpumon daemon --listen 127.0.0.1:9836",
+        listen=listen,
+        pid=owner.pid if owner else None,
     )
 
 
@@ -82,18 +83,31 @@ def try_to_bind(host: str, number: int) -> OSError | None:
     return None
 
 
-def port_owner(number: int) -> tuple[int, str] | None:
-    """Pid and name of who listens on a port, as far as we may know."""
+class Owner(NamedTuple):
+    pid: int
+    name: str
+    gpumon: bool
+    """By its command: a daemon with TLS or a password does not answer a plain question."""
+
+
+def port_owner(number: int) -> Owner | None:
+    """Who listens on a port, as far as we may know."""
     import psutil
 
     try:
         for connection in psutil.net_connections("tcp"):
             local = connection.laddr[1] if connection.laddr else None
             if connection.status == psutil.CONN_LISTEN and local == number and connection.pid:
-                return connection.pid, psutil.Process(connection.pid).name()
+                process = psutil.Process(connection.pid)
+                return Owner(connection.pid, process.name(), is_daemon_command(process.cmdline()))
     except psutil.Error:
         return None
     return None
+
+
+def is_daemon_command(command: Sequence[str]) -> bool:
+    ours = any(Path(part).name == "gpumon" or part == "monitor.cli.main" for part in command)
+    return ours and "daemon" in command
 
 
 @check("socket", "the daemon's Unix socket")

@@ -2,7 +2,8 @@
 
     python -m tests.benchmarks.host
 
-CPU time of this process per tick; the two readers take turns, so that noise hits both alike.
+CPU time of this process per tick; the two readers take turns, so that noise hits both alike, and rest
+between ticks, so that caches are as cold as in a daemon that wakes once a second.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from monitor.host.portable import PortableHost
 from monitor.host.reader import Backend, HostReader
 
 TRAINERS, WORKERS, THREADS = 4, 8, 16
-ROUNDS, WARM_UP = 40, 3
+ROUNDS, WARM_UP = 64, 3
+PAUSE_SECONDS = 0.15
 DOCS = Path(__file__).parents[2] / "docs/benchmarks"
 BUDGET_MS = 3.0
 
@@ -51,7 +53,7 @@ def start_trainers() -> list[subprocess.Popen[bytes]]:
 
 def tick(reader: HostReader | Backend, trainers: dict[int, tuple[str, int]], at: int) -> int:
     """One tick, `at` seconds into the run: the periods of slow facts pass without waiting for them."""
-    now = Moment(time.time(), time.monotonic() + at)
+    now = Moment(time.time(), time.monotonic() + at * (1.0 - PAUSE_SECONDS))
     reader.read(now)
     return len(reader.processes(now, trainers, ())[0])
 
@@ -69,6 +71,7 @@ def measure(trainers: dict[int, tuple[str, int]]) -> dict[str, list[float]]:
     }
     costs: dict[str, list[float]] = {name: [] for name in readers}
     for at in range(ROUNDS):
+        time.sleep(PAUSE_SECONDS)
         for name, reader in readers.items():
             costs[name].append(cost_ms(lambda reader=reader, at=at: tick(reader, trainers, at)))  # type: ignore[misc]
     for reader in readers.values():
@@ -101,8 +104,8 @@ def table(result: dict[str, object]) -> str:
         "",
         f"`{result['command']}`, {result['date']}: {result['processes']} training processes "
         f"({TRAINERS} trainers × {WORKERS} workers) of {result['machine_processes']} on the machine; "
-        f"{ROUNDS} ticks, the two readers in turns. The psutil loop reads less (no pressure, no limits, "
-        "no container, no I/O).",
+        f"{ROUNDS} ticks with a rest before each, the two readers in turns. The psutil loop reads less "
+        "(no pressure, no limits, no container, no I/O).",
         "",
         "| CPU per tick | gpumon | psutil loop |",
         "|---|---|---|",

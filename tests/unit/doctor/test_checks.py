@@ -273,6 +273,13 @@ def test_a_port_in_use_names_who_has_it(
     assert service.port(with_settings(context, listen=f"127.0.0.1:{busy_port}")).facts["daemon"] is True
 
 
+def test_a_daemon_behind_tls_is_known_by_its_command() -> None:
+    assert service.is_daemon_command(["/usr/bin/python3", "/opt/venv/bin/gpumon", "daemon", "--web-config=x"])
+    assert service.is_daemon_command(["python", "-m", "monitor.cli.main", "daemon"])
+    assert not service.is_daemon_command(["python", "-m", "http.server"])
+    assert not service.is_daemon_command(["gpumon", "tui"])
+
+
 def test_ports_that_are_free_foreign_or_open_to_all(context: Context) -> None:
     assert service.port(context).status == "SKIP"
     assert service.port(with_settings(context, listen="127.0.0.1:0")).status == "PASS"

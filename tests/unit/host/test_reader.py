@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from monitor.host.processes import TICKS
 from monitor.host.procfs import Roots
 from monitor.host.reader import HostReader
 from monitor.host.tree import ProcessTree
-from monitor.snapshot import Host, Pressure, Process, encode
+from monitor.snapshot import Cgroup, Cpu, Disk, Host, Memory, Network, Pressure, Process, encode
 
 
 class Machine:
@@ -261,3 +262,11 @@ def test_more_processes_than_held_descriptors(machine: Machine, monkeypatch: pyt
     reader.processes(at(1), RUN, ())
     machine.process(11, 10, cpu=TICKS)
     assert by_pid(reader.processes(at(2), RUN, ()))[11].cpu_ratio == 1.0
+
+
+def test_the_documentation_names_every_field() -> None:
+    text = (Path(__file__).parents[3] / "docs/host-readings.md").read_text()
+    structs = (Host, Cpu, Memory, Disk, Network, Cgroup, Pressure, Process)
+    parts = {"cpu", "memory", "pressure"}  # named through their own fields
+    fields = {name for struct in structs for name in struct.__struct_fields__} - parts
+    assert [name for name in sorted(fields) if not re.search(rf"[`.]{name}`", text)] == []
