@@ -86,6 +86,7 @@ class Device:
         self.state: GpuState = "ok"
         self.detail: str | None = None
         self.session: Session | None = None
+        self._events: XidEvents | None = None
         self._xids = xids
         self._retry_at = 0.0
         self._pause = 1.0
@@ -96,15 +97,15 @@ class Device:
 
     def reset(self) -> None:
         """Forget the handle: after a driver reload it means nothing."""
-        self.session = None
+        self.session = self._events = None
         self._retry_at, self._pause = 0.0, 1.0
 
     def read(self, now: Moment) -> None:
         """Take one reading into `last`; a lost GPU is asked again with growing pauses."""
-        if now.monotonic < self._retry_at:
-            return
         try:
-            self._read(now)
+            self._poll_events(now)
+            if now.monotonic >= self._retry_at:
+                self._read(now)
         except GpuGone as failure:
             self._failed("lost", failure, now)
         except NvmlFailure as failure:
@@ -115,23 +116,22 @@ class Device:
     def shown(self, now: float) -> Gpu:
         """What a snapshot says about this GPU; anything but a fresh reading shows its age."""
         last = self.last or Gpu(index=self.index, uuid=self.uuid)
-        if self.state == "ok" and self.last is not None:
+        if self.state == "ok" and self.last_good == now:
             return last
         age = now - self.last_good if self.last_good is not None else 0.0
         return msgspec.structs.replace(
             last,
             state=self.state if self.state != "ok" else "hung",
-            state_detail=self.detail,
+            state_detail=self.detail or "not read before the deadline",
             age_seconds=max(0.0, age),
             errors=self._errors(last.errors),
         )
 
     def _read(self, now: Moment) -> None:
         if self.session is None:
-            self.session = Session(self.index)
+            self._open(now)
         session = self.session
-        log = self._xids.setdefault(session.identity["uuid"], XidLog())
-        session.events.poll(now.monotonic, now.wall, log)
+        assert session is not None
         answered = session.ask(now.monotonic)
         complaint = None if answered else session.complaint()
         self.last = self._gpu(session, now.monotonic)
@@ -139,6 +139,27 @@ class Device:
         if not complaint:
             self.last_good = now.monotonic
             self._pause = 1.0
+
+    def _open(self, now: Moment) -> None:
+        """Take the handle. The event set of a lost GPU is kept until then: it may still report why."""
+        session = Session(self.index)
+        if self._events is not None:
+            self._events.free()
+        session.events.poll(now.monotonic, now.wall, self._log(session.identity["uuid"]))
+        self.session, self._events = session, session.events
+
+    def _poll_events(self, now: Moment) -> None:
+        if self._events is None:
+            return
+        try:
+            self._events.poll(now.monotonic, now.wall, self._log(self.uuid))
+        except GpuGone:
+            self._events = None
+            if self.session is not None:
+                raise
+
+    def _log(self, uuid: str) -> XidLog:
+        return self._xids.setdefault(uuid, XidLog())
 
     def _gpu(self, session: Session, now: float) -> Gpu:
         parts = session.parts

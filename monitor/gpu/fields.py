@@ -33,6 +33,15 @@ class Rate:
         return (value - before) * self._unit / elapsed
 
 
+class WideRate(Rate):
+    """The rate of a counter that may be 32 bits wide on some cards: at PCIe speed that would wrap
+    several times a tick unseen, so it counts only once it has shown to be wider."""
+
+    def __call__(self, value: float, seconds: float) -> float | None:
+        rate = super().__call__(value, seconds)
+        return rate if value > 0xFFFFFFFF else None
+
+
 @dataclass(slots=True)
 class Field:
     """One field value: where it goes and what becomes of the raw number at a time (seconds)."""
@@ -115,13 +124,12 @@ def plain(kind: Callable[[float], Any]) -> Callable[[float, float], Any]:
 
 def tick_fields(gpu: Values, pcie: Values, nvlink: Values) -> list[Field]:
     """What changes within a second. PCIe counters exist on new cards only and spare the slow call."""
-    pcie_unit = 1.0
     return [
         Field(pynvml.NVML_FI_DEV_MEMORY_TEMP, gpu, "memory_temperature_celsius", plain(float)),
         Field(138, nvlink, "transmit_bytes_per_second", Rate(KIB), ALL_LINKS),
         Field(139, nvlink, "receive_bytes_per_second", Rate(KIB), ALL_LINKS),
-        Field(197, pcie, "transmit_bytes_per_second", Rate(pcie_unit)),
-        Field(198, pcie, "receive_bytes_per_second", Rate(pcie_unit)),
+        Field(197, pcie, "transmit_bytes_per_second", WideRate(1.0)),
+        Field(198, pcie, "receive_bytes_per_second", WideRate(1.0)),
     ]
 
 

@@ -28,7 +28,7 @@ DRIVER = "driver"
 COUNT = "count"
 START_WAIT = 3.0
 """How long opening the source and the first reading may wait for a driver that starts slowly."""
-RESCAN = 5.0
+RESCAN = 2.0
 LOST_RESTART = 60.0
 """A GPU that was reset is visible only to a new NVML initialisation: with one lost, try so often."""
 LOST_KEPT = 600.0
@@ -115,6 +115,7 @@ class NvmlSource:
     def _start_failed(self, error: Exception | None, clock: float) -> None:
         code = getattr(error, "value", getattr(error, "code", None))
         self._detail = driver.explain(code) if isinstance(code, int) else f"NVML does not start: {error}."
+        self._initialised = False
         self._retry_at = clock + self._pause
         self._pause = min(driver.LONGEST_PAUSE, self._pause * 2)
 

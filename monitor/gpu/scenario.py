@@ -138,7 +138,7 @@ class Xid(Event, frozen=True, tag="xid"):
 class Ecc(Event, frozen=True, tag="ecc"):
     """Memory errors: the counters jump at `at` and stay there."""
 
-    corrected: Count = 0
+    corrected: Count = 1
     uncorrected: Count = 0
     remapped: Count = 0
     once = True
@@ -239,7 +239,7 @@ def load_scenario(path: Path, gpus: int) -> Scenario:
 
 def _complaints(event: Event, gpus: int) -> Iterable[str]:
     """What a schema cannot say: relations between settings."""
-    if event.until is not None and event.until <= event.at:
+    if event.until is not None and not event.until > event.at:
         yield f"until ({event.until:g}) must be later than at ({event.at:g})"
     if event.once and event.until is not None:
         yield "this effect happens once; leave out until"
