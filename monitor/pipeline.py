@@ -38,10 +38,11 @@ log = logging.getLogger("gpumon.pipeline")
 class Pipeline:
     """Collectors in order: rings, host, gpu, processes, runs, advice, and the store when there is one."""
 
-    def __init__(self, settings: Settings, *, store: Store | None = None) -> None:
+    def __init__(self, settings: Settings, *, store: Store | None = None, run: str | None = None) -> None:
+        """With `run`, only that run is looked at (`gpumon run` without a daemon)."""
         self.settings = settings
         self._store = store
-        self._runs = RunReader(settings.dir, sink=store)
+        self._runs = RunReader(settings.dir, sink=store, run=run)
         self._host = HostReader()
         self._engine = Engine(load_policy(settings.policy) if settings.policy else DEFAULT_POLICY)
         self._source = open_source(

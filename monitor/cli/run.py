@@ -33,7 +33,7 @@ class Watcher(Protocol):
     """What follows the run from outside and can tell about it afterwards."""
 
     def start(self) -> None: ...
-    def finish(self) -> Any: ...
+    def finish(self, exit_code: int | None = None) -> Any: ...
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
         watcher.start()
     code = run_child(words, environment)
     if watcher is not None:
-        _report(watcher.finish(), args)
+        _report(watcher.finish(code), args)
     return code
 
 
@@ -131,9 +131,17 @@ def _forwarding(child: subprocess.Popen[bytes]) -> Iterator[None]:
 
 
 def _watcher(args: argparse.Namespace, run_id: str) -> Watcher | None:
-    """The one who writes the report; without it the command just runs."""
-    return None
+    """The one who writes the report."""
+    from monitor.summary import RunWatcher
+
+    return RunWatcher(run_id, connect=args.connect)
 
 
 def _report(report: Any, args: argparse.Namespace) -> None:
     """The report, on stderr: stdout belongs to the command."""
+    from monitor.summary_text import show, write_json
+
+    if args.json:
+        write_json(report, args.json)
+    if not args.no_summary:
+        show(report, sys.stderr)

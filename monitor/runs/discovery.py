@@ -33,8 +33,10 @@ class Found:
 class Discovery:
     """Scans the directories; a directory that has not changed is not listed again."""
 
-    def __init__(self, directories: Sequence[Path]) -> None:
+    def __init__(self, directories: Sequence[Path], run: str | None = None) -> None:
         self.directories = tuple(dict.fromkeys(Path(directory) for directory in directories))
+        self.prefix = f"{run}." if run else ""
+        """Rings of this run only, when one was named."""
         self.dropped: Counter[str] = Counter()
         self.owners: Counter[int] = Counter()
         self._changed: dict[Path, int] = {}
@@ -57,7 +59,7 @@ class Discovery:
         return found
 
     def _scan(self, directory: Path, room: int) -> Iterator[Found]:
-        entries = _entries(directory)
+        entries = _entries(directory, self.prefix)
         self.dropped["entries"] = max(0, len(entries) - MAX_ENTRIES)
         present = dict(entries[:MAX_ENTRIES])
         for path in [p for p in self._known if p.parent == directory and p not in present]:
@@ -111,12 +113,14 @@ def _changed(directory: Path) -> int | None:
         return None
 
 
-def _entries(directory: Path) -> list[tuple[Path, int]]:
+def _entries(directory: Path, prefix: str) -> list[tuple[Path, int]]:
     """Names that look like rings, with their inodes."""
     try:
         with os.scandir(directory) as listing:
             return [
-                (Path(entry.path), entry.inode()) for entry in listing if entry.name.endswith(ring.SUFFIX)
+                (Path(entry.path), entry.inode())
+                for entry in listing
+                if entry.name.endswith(ring.SUFFIX) and entry.name.startswith(prefix)
             ]
     except OSError:
         return []

@@ -34,8 +34,9 @@ class RunReader:
         *,
         sink: RecordSink | None = None,
         keep_ended: float = KEEP_ENDED_SECONDS,
+        run: str | None = None,
     ) -> None:
-        self.discovery = Discovery(directories)
+        self.discovery = Discovery(directories, run)
         self.sink = sink
         self.keep_ended = keep_ended
         self.followers: list[Follower] = []
