@@ -28,6 +28,10 @@ IDENTITY_SECONDS = 60.0
 """Plus a few, by pid: dozens of workers started together are not all due in the same tick."""
 SETTLE_SECONDS = 5.0
 """A young process may still change its command (fork, then exec): look again after this."""
+HELPERS = ("multiprocessing.resource_tracker", "_inductor/compile_worker", "_inductor.compile_worker")
+FORK_SERVER = "multiprocessing.forkserver"
+LOADER_WORKER = "pt_data_worker"
+"""What torch's DataLoader calls its workers, however they were started."""
 TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 
@@ -199,6 +203,8 @@ class ProcessReader:
             return "trainer"
         if run is None:
             return "gpu"
+        if stat.name == LOADER_WORKER:
+            return "worker"
         above = self._tracked.get(stat.parent)
         return "other" if is_helper(identity, above.identity if above else None) else "worker"
 
@@ -233,10 +239,10 @@ def is_helper(identity: Identity, parent: Identity | None) -> bool:
     recognised by a parent that is none.
     """
     command = identity.command or ""
-    if "resource_tracker" in command or "compile_worker" in command:
+    if any(mark in command for mark in HELPERS):
         return True
     above = parent.command or "" if parent else ""
-    return "multiprocessing.forkserver" in command and "multiprocessing.forkserver" not in above
+    return FORK_SERVER in command and FORK_SERVER not in above
 
 
 def _in_order(

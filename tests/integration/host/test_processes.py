@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import msgspec
 import psutil
 import pytest
 
@@ -175,6 +176,27 @@ def test_no_descriptor_is_left_open(start: Start) -> None:
     assert len(read(reader, trainer.pid)) == 5
     reader.close()
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_an_ordinary_user_sees_less_but_nothing_breaks(start: Start) -> None:
+    """Another user's I/O, environment and mounts are closed: absent, and the rest is there."""
+    trainer = start(workers=1)
+    code = (
+        "import os, sys; from monitor.clock import Moment; from monitor.snapshot import encode\n"
+        "import monitor.host.linux; from monitor.host.reader import HostReader\n"
+        "os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
+        f"reader = HostReader(); trainers = {{{trainer.pid}: ('run', 0)}}\n"
+        "for _ in range(2):\n"
+        "    now = Moment.now(); reader.read(now); found = reader.processes(now, trainers, ())\n"
+        "print(encode(found[0]).decode())"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
+    assert answer.returncode == 0, answer.stderr
+    found = msgspec.json.decode(answer.stdout, type=list[Process])
+    assert [process.role for process in found] == ["trainer", "worker"]
+    assert all(process.read_bytes_per_second is None and process.slurm_job is None for process in found)
+    assert all(process.cpu_ratio is not None and process.user == "root" for process in found)
 
 
 def test_the_machines_figures_agree_with_psutil(reader: HostReader) -> None:

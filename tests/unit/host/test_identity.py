@@ -155,4 +155,6 @@ def test_helpers_are_not_workers_but_the_fork_servers_children_are() -> None:
     assert is_helper(server, trainer)
     assert not is_helper(server, server)  # a worker keeps its fork server's command line
     assert not is_helper(trainer, trainer)  # a forked worker keeps the trainer's
+    mine = Identity(command="python my_resource_tracker.py")
+    assert not is_helper(mine, mine)  # only the library's own
     assert is_helper(Identity(command="python -m torch._inductor.compile_worker --x"), trainer)
