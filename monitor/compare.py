@@ -2,7 +2,7 @@
 
 A pure function of two records. Speed is judged by samples per second (else by steps), never by
 utilization. The interval is a bootstrap over stretches of each run; the noise floor is what the same
-procedure finds between two halves of *one* run, where there is nothing to find.
+procedure finds between *one* run and itself, where there is nothing to find.
 """
 
 from __future__ import annotations

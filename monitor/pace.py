@@ -87,13 +87,10 @@ def _drawn(stretches: list[Stretch], chance: random.Random) -> float:
 
 
 def noise_of(stretches: list[Stretch]) -> float:
-    """The change that random halves of one run show, 95 % of the time at most."""
-    if len(stretches) < 2 * LEAST_STRETCHES:
+    """The null test: the change the same bootstrap finds between a run and itself, where there is none."""
+    if len(stretches) < LEAST_STRETCHES:
         return 0.0
     chance = random.Random(SEED)
-    found: list[float] = []
-    for _ in range(ROUNDS // 5):
-        mixed = chance.sample(stretches, len(stretches))
-        halves = rate(mixed[::2]), rate(mixed[1::2])
-        found.append(abs((ratio(*halves) or 1.0) - 1.0))
-    return sorted(found)[int(CONFIDENCE * len(found))]
+    draws = ROUNDS // 4
+    found = sorted(abs(_drawn(stretches, chance) / _drawn(stretches, chance) - 1.0) for _ in range(draws))
+    return found[int(CONFIDENCE * draws)]

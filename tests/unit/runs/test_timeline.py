@@ -1,0 +1,46 @@
+"""The timeline stays small however long the run, and shows a decay."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from monitor.runs.timeline import WINDOWS
+from tests.unit.runs.rings import Script
+from tests.unit.runs.test_figures import read
+
+
+@pytest.mark.parametrize("seconds", [3, 60, 3000])
+def test_at_most_64_windows(tmp_path: Path, seconds: int) -> None:
+    script = Script(tmp_path)
+    script.steps([seconds * 1000 / 600] * 600, samples=4)
+    timeline = read(script).timeline
+    assert 1 < len(timeline) <= WINDOWS
+    assert sum(window.steps for window in timeline) == 600
+    assert sum(window.steps_seconds for window in timeline) == pytest.approx(seconds)
+    starts = [window.start for window in timeline]
+    assert starts == sorted(starts) and timeline[0].first_step == 1
+    assert all(sum(window.phases.values()) == pytest.approx(1.0) for window in timeline)
+
+
+def test_trend_of_a_decaying_run(tmp_path: Path) -> None:
+    """The seed's own symptom: 2052 → 539 samples/s."""
+    script = Script(tmp_path)
+    for at in range(600):
+        pace = 2052 + (539 - 2052) * min(1.0, at / 500)
+        script.step(512_000 / pace, samples=512)
+    trend = read(script).trend_ratio
+    assert trend == pytest.approx(539 / 2052, abs=0.03)
+
+
+def test_trend_of_a_steady_run_with_validation_is_one(tmp_path: Path) -> None:
+    script = Script(tmp_path)
+    for at in range(1, 1001):
+        validates = at % 50 == 0
+        jitter = 1 + 0.05 * ((at * 7919) % 100) / 100
+        script.step(
+            20.0 * jitter + (2000.0 if validates else 0.0), {6: 2000.0} if validates else {}, samples=8
+        )
+    trend = read(script).trend_ratio
+    assert trend is not None and trend > 0.95
