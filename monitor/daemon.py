@@ -132,8 +132,8 @@ async def _serve(
     ticker = Ticker(pipeline, service)
     ticker.start()
     running = [asyncio.create_task(server.serve([bound])) for server, bound in servers]
-    announcing = asyncio.create_task(_announce(service, pipeline.settings, tcp))
-    await stop.wait()
+    announcing = asyncio.create_task(_announce(service, pipeline.settings, tcp, web))
+    await asyncio.wait([asyncio.create_task(stop.wait()), *running], return_when=asyncio.FIRST_COMPLETED)
     announcing.cancel()
     _insure_exit()
     log.info("stopping")
@@ -163,6 +163,7 @@ def _servers(
 
 
 def _config(app: Guard, web: WebConfig) -> uvicorn.Config:
+    context = web.context() if web.tls else None
     return uvicorn.Config(
         app,
         log_config=None,
@@ -173,17 +174,17 @@ def _config(app: Guard, web: WebConfig) -> uvicorn.Config:
         ws="none",
         proxy_headers=False,
         timeout_graceful_shutdown=1,
-        ssl_context_factory=(lambda config, default: web.context()) if web.tls else None,
+        ssl_context_factory=(lambda config, default: context) if context else None,
     )
 
 
-async def _announce(service: Service, settings: Settings, tcp: socket.socket | None) -> None:
+async def _announce(service: Service, settings: Settings, tcp: socket.socket | None, web: WebConfig) -> None:
     """Once there is a first snapshot: one line that says what is watched, and ready for systemd."""
     served = await service.feed.after(0, 60.0)
     if served is None:
         return
     host, port = tcp.getsockname()[:2] if tcp else ("", 0)
-    where = [f"http://{host}:{port}"] if tcp else []
+    where = [f"{'https' if web.tls else 'http'}://{host}:{port}"] if tcp else []
     where += [f"unix:{settings.socket}"] if settings.socket else []
     log.info("gpumon %s, pid %d: %s", __version__, os.getpid(), watched(served.snapshot))
     log.info(
