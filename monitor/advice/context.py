@@ -6,7 +6,7 @@ Nothing here guesses: what is not known is None, and a rule that needs it abstai
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os.path import basename
 from typing import Any
@@ -35,6 +35,8 @@ class Hotspot:
     """The line itself."""
     calls: float | None = None
     """How often it runs in a step."""
+    inside: str = ""
+    """The library function most of it is spent in."""
 
     @property
     def place(self) -> str:
@@ -43,8 +45,12 @@ class Hotspot:
 
     @property
     def words(self) -> str:
-        """ "`transform` (dataset.py:41)"."""
-        return f"`{self.function}` ({self.place})" if self.function else self.place
+        """`x = self.scaler.transform(x)` (dataset.py:41, in `Windows.__getitem__`)."""
+        owner = f", in `{self.function}`" if self.function and self.function != "<module>" else ""
+        if not self.code:
+            return f"`{self.function}` ({self.place})" if self.function else self.place
+        shown = self.code if len(self.code) <= 70 else self.code[:69] + "…"
+        return f"`{shown}` ({self.place}{owner})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +200,21 @@ class RunContext:
         found = [_hotspot(item) for item in raw] if isinstance(raw, list) else []
         return tuple(sorted((spot for spot in found if spot), key=lambda spot: -spot.share))
 
+    def hot_function(self, *phases: str) -> Hotspot | None:
+        """The user function these phases spend most in, at its heaviest line, with the share of all its
+        lines: a loop's time is spread over the lines of its body."""
+        shares: dict[tuple[str, str, str], float] = {}
+        for spot in self.hotspots:
+            if spot.phase in phases:
+                key = (spot.phase, spot.file, spot.function)
+                shares[key] = shares.get(key, 0.0) + spot.share
+        if not shares:
+            return None
+        best = max(shares, key=lambda key: shares[key])
+        lines = [spot for spot in self.hotspots if (spot.phase, spot.file, spot.function) == best]
+        line = next((spot for spot in lines if not spot.code.startswith(("def ", "return"))), lines[0])
+        return replace(line, share=min(1.0, shares[best]))
+
     def hot(self, *phases: str, kinds: Sequence[str] = ()) -> Hotspot | None:
         """The heaviest user line of these phases, of these kinds when any are named."""
         for spot in self.hotspots:
@@ -280,4 +301,5 @@ def _hotspot(item: Any) -> Hotspot | None:
         kind=str(item.get("kind") or ""),
         code=str(item.get("code") or "")[:160],
         calls=float(calls) if isinstance(calls, int | float) else None,
+        inside=str(item.get("inside") or "")[:80],
     )

@@ -31,9 +31,7 @@ PHASES_OF_LOOP = ("other", "between", "forward", "log", "sync", "grad_norm")
 
 def kind_of(spot: Hotspot) -> str:
     """A word for what the line does: one of `KINDS`, the sampler's own word, or ""."""
-    text = f"{spot.code} {spot.function}"
-    if spot.function and not spot.code:
-        text = f"{spot.function}("
+    text = f"{spot.code} {spot.function}( {spot.inside}("
     for kind, pattern in KINDS:
         if re.search(pattern, text, re.IGNORECASE):
             return kind
