@@ -1,0 +1,151 @@
+"""Hostile directories: links, pipes, giants, liars and crowds are counted, never believed."""
+
+from __future__ import annotations
+
+import os
+import struct
+from pathlib import Path
+
+import pytest
+
+from monitor.clock import Moment
+from monitor.runs import discovery
+from monitor.runs.reader import RunReader
+from sdk import ring
+from tests.unit.runs.rings import Script
+
+
+def polled(directory: Path) -> RunReader:
+    reader = RunReader([directory, directory / "missing"])
+    now = Moment.now()
+    reader.poll(now)
+    reader.runs(now, (), ())
+    reader.poll(now)
+    return reader
+
+
+def test_what_is_not_a_ring_file_is_refused(tmp_path: Path) -> None:
+    target = Script(tmp_path, "good")
+    rings = tmp_path / "rings"
+    rings.mkdir()
+    os.symlink(target.path, rings / "link.ring")
+    os.mkfifo(rings / "pipe.ring")
+    (rings / "folder.ring").mkdir()
+    (rings / "empty.ring").touch()
+    (rings / "short.ring").write_bytes(b"GPUMONR1")
+    with open(rings / "huge.ring", "wb") as file:
+        file.truncate(discovery.MAX_FILE_BYTES + 1)
+    (rings / "zeros.ring").write_bytes(bytes(ring.DATA_AT + 4096))
+    (rings / "half.ring.tmp").write_bytes(b"not yet")
+    reader = polled(rings)
+    assert reader.followers == []
+    assert reader.dropped == {
+        "rings.unreadable": 1, "rings.not_a_file": 2, "rings.size": 3, "rings.broken": 1,
+    }  # fmt: skip
+
+
+def _forged(path: Path, **words: int) -> None:
+    """A ring that is fine but for some header words."""
+    Script(path.parent, "forged", file=path.name).writer.close(ring.S_RUNNING)
+    with open(path, "r+b") as file:
+        for name, value in words.items():
+            file.seek(getattr(ring, name) * 8)
+            file.write(struct.pack("<Q", value))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"H_VERSION": 99},
+        {"H_SLOTS": 0},
+        {"H_SLOTS": 1 << 60},
+        {"H_HEAD": (1 << 64) - 1},
+        {"H_PID": 0},
+        {"H_PID": 1 << 40},
+        {"H_STATE": 17},
+        {"H_STARTED_WALL": (1 << 64) - 1},
+        {"H_META_LEN": 5},
+    ],
+)
+def test_hostile_headers_are_refused(tmp_path: Path, words: dict[str, int]) -> None:
+    _forged(tmp_path / "bad.0.ring", **words)
+    reader = polled(tmp_path)
+    assert reader.followers == [] and reader.dropped["rings.broken"] == 1
+
+
+def test_a_head_without_records_reads_as_lost(tmp_path: Path) -> None:
+    _forged(tmp_path / "liar.0.ring", H_HEAD=1_000_000)
+    reader = polled(tmp_path)
+    (run,) = reader.runs(Moment.now(), (), ())
+    assert run.ranks[0].step.count == 0 and run.ranks[0].phases == ()
+
+
+@pytest.mark.parametrize(
+    "meta",
+    [{"run": "../../etc/passwd"}, {"run": ""}, {"run": "x" * 500}, {"run": 7}, {"run": "a\nb"}],
+)
+def test_run_ids_that_could_do_harm_are_refused(tmp_path: Path, meta: dict[str, object]) -> None:
+    script = Script(tmp_path, "ok")
+    script.writer.write_meta({"kind": "trainer", **meta})
+    reader = polled(tmp_path)
+    assert reader.followers == [] and reader.dropped["rings.broken"] == 1
+
+
+def test_strange_meta_values_are_ignored(tmp_path: Path) -> None:
+    script = Script(
+        tmp_path, "odd", world=-3, local_rank="x", batch_size=True, phases="no", scalars=[1, None],
+        config=[1], name="\x1b[31mred\x00", command=["a"], user={"a": 1},
+    )  # fmt: skip
+    script.steps([1.0] * 3)
+    reader = polled(tmp_path)
+    (run,) = reader.runs(script.now(), (), ())
+    assert (run.world_size, run.batch_size, run.config, run.command, run.user) == (1, None, {}, None, None)
+    assert "\x1b" not in run.name and "red" in run.name
+
+
+def test_truncated_while_followed(tmp_path: Path) -> None:
+    script = Script(tmp_path)
+    script.steps([1.0] * 10)
+    reader = RunReader([tmp_path])
+    reader.poll(script.now())
+    os.truncate(script.path, 2048)
+    reader.poll(script.now())
+    (run,) = reader.runs(script.now(), (), ())
+    assert run.steps == 10 and run.state == "killed" and reader.dropped == {"rings.broken": 1}
+
+
+def test_crowds_are_capped_per_owner_and_in_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scripts = [Script(tmp_path, f"run-{at}") for at in range(6)]
+    monkeypatch.setattr(discovery, "MAX_PER_OWNER", 4)
+    reader = polled(tmp_path)
+    assert len(reader.followers) == 4 and reader.dropped == {"rings.owner": 2}
+    reader.close()
+    monkeypatch.setattr(discovery, "MAX_PER_OWNER", 100)
+    found = discovery.Discovery([tmp_path])
+    first = found.scan(room=2)
+    assert len(first) == 2 and found.dropped["rings"] == 4
+    rest = found.scan(room=100)
+    assert len(rest) == 4 and found.dropped["rings"] == 0
+    for one in (*first, *rest):
+        os.close(one.fd)
+    for script in scripts:
+        script.writer.close()
+
+
+def test_an_unchanged_directory_is_not_listed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Script(tmp_path)
+    reader = polled(tmp_path)
+    monkeypatch.setattr(discovery, "_entries", lambda directory: pytest.fail("listed again"))
+    reader.poll(Moment.now())
+
+
+def test_meta_being_written_is_waited_for(tmp_path: Path) -> None:
+    script = Script(tmp_path)
+    words = script.writer.words
+    words[ring.H_META_SEQ] += 1
+    reader = RunReader([tmp_path])
+    reader.poll(script.now())
+    assert reader.followers == [] and reader.dropped == {}
+    words[ring.H_META_SEQ] += 1
+    reader.poll(script.now())
+    assert len(reader.followers) == 1
