@@ -13,7 +13,6 @@ from threading import get_ident
 from typing import Any, TypeVar
 
 from . import ring
-from .batch import BatchSize
 from .monitor import TrainingMonitor
 from .phases import BACKWARD, BETWEEN, DATA, FORWARD, OPTIMIZER, OTHER, VALIDATE
 from .recorder import Recorder
@@ -53,7 +52,7 @@ class Auto:
         self._primary: int = 0
         self._strange = 0
         self._early = 0
-        self._size = BatchSize(monitor)
+        self._size = monitor.size
 
     # ── loaders ──────────────────────────────────────────────────────────────────────────────────
 
@@ -148,6 +147,7 @@ class Auto:
 
     def optimizer_ends(self, optimizer: Any) -> None:
         self._updated = True
+        self.recorder.submitted()
         if self._batches or not self._is_primary(id(optimizer)):
             self.recorder.mark(BETWEEN)
             return

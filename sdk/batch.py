@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 _DEPTH = 4
+_MAX_SHAPES = 64
 
 
 class BatchSize:
@@ -15,18 +16,28 @@ class BatchSize:
         self._monitor = monitor
         self._path: tuple[Any, ...] | None = None
         self._tokens: tuple[Any, ...] | None = None
+        self._last: Any = None
+        self.shapes: set[tuple[int, ...]] = set()
+        """Shapes of the first tensor seen, without the batch dimension; at most `_MAX_SHAPES`."""
 
     def of(self, batch: Any) -> tuple[int, int]:
         """(samples, tokens); 0 is: not known."""
         try:
             if self._path is None:
                 self._find(batch)
-            samples = int(_follow(batch, self._path).shape[0]) if self._path is not None else 0
+            samples = self._samples(_follow(batch, self._path).shape) if self._path is not None else 0
             tokens = int(_follow(batch, self._tokens).numel()) if self._tokens else 0
         except (LookupError, AttributeError, TypeError):
             self._path = None
             return self._monitor.batch_size or 0, 0
         return samples, tokens
+
+    def _samples(self, shape: Any) -> int:
+        if shape != self._last:
+            self._last = shape
+            if len(self.shapes) < _MAX_SHAPES:
+                self.shapes.add(tuple(int(size) for size in shape[1:]))
+        return int(shape[0])
 
     def _find(self, batch: Any) -> None:
         self._path = _first_tensor(batch, ())
@@ -34,6 +45,12 @@ class BatchSize:
             self._tokens = ("input_ids",)
         if self._path is not None and self._monitor.batch_size is None:
             self._monitor.set_batch_size(int(_follow(batch, self._path).shape[0]))
+
+    def config(self) -> dict[str, Any] | None:
+        """The probe's `shapes` part."""
+        if not self.shapes:
+            return None
+        return {"fixed": len(self.shapes) == 1, "distinct": len(self.shapes)}
 
 
 def _follow(batch: Any, path: tuple[Any, ...] | None) -> Any:

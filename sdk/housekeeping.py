@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
 
-from .probe import read, take
+from .dynamo import dynamo_counters
+from .probe import read
 
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 _TREE_EVERY = 5
@@ -71,43 +71,3 @@ def cuda_memory() -> dict[str, float]:
     if not stats:
         return {}
     return {f"cuda.{name}": float(stats[key]) for name, key in _CUDA.items() if key in stats}
-
-
-def compiled_frames() -> int:
-    """How many frames dynamo has compiled so far; 0 when it was never used."""
-    utils = sys.modules.get("torch._dynamo.utils")
-    return int(utils.counters["frames"].get("ok", 0)) if utils is not None else 0
-
-
-def dynamo_counters() -> dict[str, float]:
-    utils = sys.modules.get("torch._dynamo.utils")
-    if utils is None or not utils.counters["frames"].get("total"):
-        return {}
-    counters = take(
-        {
-            "dynamo.graphs": lambda: float(utils.counters["stats"].get("unique_graphs", 0)),
-            "dynamo.graph_breaks": lambda: float(sum(utils.counters["graph_break"].values())),
-            "dynamo.recompiles": lambda: float(_recompiles()),
-        }
-    )
-    return dict(counters)
-
-
-def _recompiles() -> int:
-    frames: Any = sys.modules["torch._dynamo.convert_frame"].FRAME_COMPILE_COUNTER
-    return sum(count - 1 for count in frames.values() if count > 1)
-
-
-def compile_config(scalars: dict[str, float]) -> dict[str, Any] | None:
-    """The probe's `compile` part, from the counters."""
-    if not scalars:
-        return None
-    utils = sys.modules.get("torch._dynamo.utils")
-    frames = utils.counters["frames"] if utils is not None else {}
-    return {
-        "used": True,
-        "graphs": int(scalars.get("dynamo.graphs", 0)),
-        "graph_breaks": int(scalars.get("dynamo.graph_breaks", 0)),
-        "recompiles": int(scalars.get("dynamo.recompiles", 0)),
-        "failed": int(frames.get("total", 0)) - int(frames.get("ok", 0)),
-    }

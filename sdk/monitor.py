@@ -12,6 +12,8 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from . import __version__, identity, registry, ring
+from .batch import BatchSize
+from .device import open_timer
 from .guard import Compiling, look_for_torch, say_once
 from .loader import LoaderWatch, is_dataloader
 from .look import Look
@@ -20,7 +22,7 @@ from .phases import BETWEEN, DATA, OTHER
 from .recorder import Recorder, watch_gc
 from .rings import NoRing, disabled, open_ring
 from .scalars import ScalarTable
-from .summary import Summary, summarize
+from .summary import NOTE_CPU, Summary, summarize
 
 T = TypeVar("T")
 
@@ -62,7 +64,7 @@ class TrainingMonitor:
         way: str = "api",
     ) -> None:
         self.name = name or identity.default_name()
-        self.batch_size = batch_size
+        self.batch_size = self._batch_size = batch_size
         self.tokens_per_step = tokens_per_step
         self.way = way
         self.late = False
@@ -77,6 +79,8 @@ class TrainingMonitor:
         self._meta: dict[str, Any] = {}
         self._started = self._seconds = 0.0
         self._undo: list[Callable[[], object]] = []
+        self._device_known = False
+        self.size = BatchSize(self)
         self._observer = Observer(self.loaders)
         self.look = Look(self._recorder, self._seen)
 
@@ -104,6 +108,8 @@ class TrainingMonitor:
         self._recorder.on_slow = self._housekeeping
         self.look = Look(self._recorder, self._seen)
         self._started = time.monotonic()
+        self._device_known = False
+        self.size = BatchSize(self)
         self.loaders = LoaderWatch(lambda: self._meta, self._worker_folder)
         self._observer = Observer(self.loaders)
         self._observer.watch_torch()
@@ -227,8 +233,8 @@ class TrainingMonitor:
             return
         try:
             self._recorder.step(
-                samples if samples is not None else self.batch_size or 0,
-                tokens if tokens is not None else self.tokens_per_step or 0,
+                self._batch_size if samples is None else samples,
+                self.tokens_per_step if tokens is None else tokens,
                 None if loss is None else self._scalars.number(loss),
             )
             if scalars:
@@ -260,7 +266,10 @@ class TrainingMonitor:
     def get_summary(self) -> Summary:
         """Figures of the run so far: a mapping, and a report when printed."""
         seconds = time.monotonic() - self._started if self._recorder.on else self._seconds
-        extra: dict[str, Any] = {"run": self._meta.get("run"), "device": self._meta.get("device")}
+        device = self._observer.config.get("device")
+        extra: dict[str, Any] = {"run": self._meta.get("run"), "device": device}
+        if device is None or device.startswith("cpu"):
+            extra["note"] = NOTE_CPU
         if self.inactive:
             extra["inactive"] = self.inactive
         return summarize(self._recorder, self.name, seconds, extra)
@@ -303,11 +312,20 @@ class TrainingMonitor:
     def _housekeeping(self, now: int) -> None:
         """At most once a second: what is too slow for every step."""
         self._observer.watch_torch()
+        self._watch_device()
         scalars, changed = self._observer.refresh()
+        changed |= self._observer.note("shapes", self.size.config())
         scalars["gc.seconds"] = self._recorder.gc_total_ns / 1e9
         scalars["gc.collections"] = float(self._recorder.gc_collections)
         if self._scalars.update(scalars) or changed:
             self._meta_changed()
+
+    def _watch_device(self) -> None:
+        """Device events once the parameters are seen on one."""
+        recorder = self._recorder
+        if recorder.device is None and not self._device_known and "device" in self._observer.config:
+            self._device_known = True
+            recorder.device = open_timer(self._observer.config["device"])
 
     def _meta_changed(self) -> None:
         self._meta["phases"] = list(self._recorder.names.own)
@@ -335,6 +353,7 @@ class MonitoredLoader:
         recorder = self._monitor.recorder
         if not recorder.stack:
             recorder.epoch()
+        size = self._monitor.size
         asked = recorder.waiting()
         if is_dataloader(self._batches):
             source = self._monitor.loaders.started(self._batches, iter)
@@ -349,6 +368,8 @@ class MonitoredLoader:
                     return
                 raise
             recorder.arrived(asked, OTHER)
+            if asked:
+                recorder.count(*size.of(batch))
             yield batch
             asked = recorder.waiting()
 

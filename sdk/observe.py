@@ -10,7 +10,8 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from .housekeeping import Housekeeping, compile_config
+from .dynamo import compile_config
+from .housekeeping import Housekeeping
 from .loader import LoaderWatch
 from .probe import loader_config, process_config, read, torch_config, training_config
 
@@ -94,6 +95,13 @@ class Observer:
         if compiled is not None:
             self.config["compile"] = compiled
         return scalars, self.refresh_loader() or compiled != before
+
+    def note(self, key: str, value: Any) -> bool:
+        """Set one part of the config; whether that changed it."""
+        if value is None or self.config.get(key) == value:
+            return False
+        self.config[key] = value
+        return True
 
     def close(self) -> None:
         for undo in (self._undo, self._undo_autocast):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 import time
 import weakref
 from array import array
@@ -17,6 +18,8 @@ from threading import get_ident
 from typing import Any
 
 from . import ring
+from .device import DeviceTimer
+from .dynamo import compile_counter
 from .phases import BETWEEN, DATA, LIVE, LIVE_MASK, OTHER, SCRATCH_WORDS, STARTS, PhaseNames
 from .statistics import Totals
 from .writer import RingWriter
@@ -38,6 +41,7 @@ class Recorder:
 
     __slots__ = (
         "__weakref__",
+        "_compiled",
         "_epoch",
         "_last",
         "_mark_ns",
@@ -53,7 +57,9 @@ class Recorder:
         "_words",
         "begun",
         "closed",
+        "compiles",
         "cur",
+        "device",
         "errors",
         "gc_collections",
         "gc_ns",
@@ -88,6 +94,9 @@ class Recorder:
         self.thread = get_ident()
         self.on_look: Callable[[int, int, int], None] | None = None
         self.next_look = 0
+        self.device: DeviceTimer | None = None
+        self.compiles = compile_counter()
+        self._compiled = self.compiles() if self.compiles is not None else 0
         self.on_slow: Callable[[int], None] | None = None
         self._last = 0
         self._warm = False
@@ -162,6 +171,8 @@ class Recorder:
         self._since = now
         self._words[ring.H_LIVE] = LIVE[then] | (now & LIVE_MASK)
         self._marks += 2
+        if self.device is not None:
+            self.device.begin()
 
     def exhausted(self, asked: int) -> None:
         """No batch came: that wait belongs to the step before, and so does what follows it."""
@@ -175,8 +186,9 @@ class Recorder:
 
     # ── steps ────────────────────────────────────────────────────────────────────────────────────
 
-    def step(self, samples: int, tokens: int, loss: float | None) -> None:
-        """The work of this step is done. What follows is `between`, until the next one begins."""
+    def step(self, samples: int | None, tokens: int | None, loss: float | None) -> None:
+        """The work of this step is done. What follows is `between`, until the next one begins.
+        Samples and tokens given here are the truth; else those counted from its batches are."""
         if not self.on or get_ident() != self.thread:
             return
         now = clock()
@@ -185,10 +197,15 @@ class Recorder:
         scratch = self._scratch
         scratch[ring.W_PHASES + self.cur] += now - self._since
         self._since = now
-        self.count(samples, tokens)
+        if samples is not None:
+            scratch[ring.W_SAMPLES] = samples
+        if tokens is not None:
+            scratch[ring.W_TOKENS] = tokens
         if loss is not None:
             scratch[ring.W_LOSS] = ring.float_bits(loss)
         self.closed = now
+        if self.device is not None:
+            self.device.end(self.totals.steps + 1)
         if self.step_mode:
             self.cur = OTHER
             self.roll(now)
@@ -251,6 +268,11 @@ class Recorder:
         if self.begun and not self.closed:
             self.closed = clock()
 
+    def submitted(self) -> None:
+        """The step's work is on the device's queue (the optimizer has stepped)."""
+        if self.device is not None:
+            self.device.end(self.totals.steps + 1)
+
     def end_step(self) -> None:
         """The step ends here and the next one begins: for loops whose begin nobody sees."""
         now = clock()
@@ -261,8 +283,10 @@ class Recorder:
         """Forget the open record: what was in it was no step."""
         self.begun = False
         self.closed = self._since
+        self.gc_ns = 0
 
     def count(self, samples: int, tokens: int) -> None:
+        """A batch of this size is in the open record."""
         self._scratch[ring.W_SAMPLES] += samples
         self._scratch[ring.W_TOKENS] += tokens
 
@@ -285,8 +309,14 @@ class Recorder:
         steps = self.totals.steps
         if not self._warm and steps < WARMUP_LIMIT:
             self._warm_up(steps, scratch[ring.W_END] - scratch[ring.W_BEGIN])
+        if self.compiles is not None or "torch._dynamo.utils" in sys.modules:
+            self._flag_compiles()
+        if self.device is not None:
+            self.device.collect(scratch)
+            self._words[ring.H_DROPPED] = self.device.skipped
         scratch[ring.W_GC] = self.gc_ns
-        self.gc_total_ns += self.gc_ns
+        if not scratch[ring.W_FLAGS] & ring.F_WARMUP:
+            self.gc_total_ns += self.gc_ns
         self.gc_ns = 0
         self.overhead_ns += self._marks * self._mark_ns
         self._marks = 0
@@ -305,6 +335,14 @@ class Recorder:
             self._next_slow = end + _HOUSEKEEPING_NS
             if self.on_slow is not None:
                 self.on_slow(end)
+
+    def _flag_compiles(self) -> None:
+        if self.compiles is None:
+            self.compiles = compile_counter()
+        compiled = self.compiles() if self.compiles is not None else 0
+        if compiled != self._compiled:
+            self._compiled = compiled
+            self.flag(ring.F_COMPILED | ring.F_WARMUP)
 
     def _warm_up(self, steps: int, duration: int) -> None:
         """Flag the first steps, and go on until one is about as long as the one before it."""
@@ -343,7 +381,7 @@ class Recorder:
 
     def collected(self, phase: str, info: dict[str, int], started: list[int]) -> None:
         """`gc.callbacks` entry: Python's own pauses inside the step."""
-        if phase == "start":
+        if phase == "start" and self.begun:
             started[0] = clock()
         elif started[0]:
             self.gc_ns += clock() - started[0]
