@@ -83,7 +83,7 @@ def _drop_oldest(database: sqlite3.Connection, table: str, order: str) -> int:
 
 def give_back(database: sqlite3.Connection) -> None:
     """Free pages back to the file system, and the log into the file."""
-    database.execute("PRAGMA incremental_vacuum").fetchall()
+    database.executescript("PRAGMA incremental_vacuum;")  # execute() would stop after one page
     database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
