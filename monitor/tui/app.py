@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from textual.app import App, SystemCommand
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.screen import Screen
 
@@ -34,8 +35,12 @@ class GpumonApp(App[None]):
     """`gpumon tui`."""
 
     TITLE = "gpumon"
+    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 — Textual declares it so
+        (0, "-narrow"),
+        (110, "-wide"),
+    ]
     CSS_PATH = Path(__file__).with_name("style.tcss")
-    BINDINGS = [
+    BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "pause", "Pause", tooltip="Hold the picture; readings go on behind it"),
         Binding("question_mark", "help", "Help", tooltip="All keys and what the marks mean"),
         Binding("q,ctrl+c", "quit", "Quit", tooltip="Leave; nothing stays behind"),
@@ -168,11 +173,17 @@ class GpumonApp(App[None]):
         yield SystemCommand("History", "Past runs: open, compare, replay", self.action_history)
         yield SystemCommand("Pause", "Hold the picture", self.action_pause)
         yield SystemCommand("Save screenshot", "This screen as SVG", self.action_picture)
-        yield SystemCommand("Processes panel", "Show or hide it on the overview", self.action_toggle_processes)
+        yield SystemCommand(
+            "Processes panel", "Show or hide it on the overview", self.action_toggle_processes
+        )
 
     def on_unmount(self) -> None:
         self.readers.stop()
-        self.prefs.sort, self.prefs.reverse, self.prefs.tree = self.order.sort, self.order.reverse, self.order.tree
+        self.prefs.sort, self.prefs.reverse, self.prefs.tree = (
+            self.order.sort,
+            self.order.reverse,
+            self.order.tree,
+        )
 
     def keep_layout(self) -> None:
         layouts.save(self.prefs)

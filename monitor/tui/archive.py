@@ -1,34 +1,99 @@
-"""Past runs, for the history screen: from a daemon's API or, without one, from the store itself."""
+"""The past: runs, readings and the ledger, from a daemon's API or from the store's file itself.
+
+Calls may take a moment (network, disk): screens make them in a worker thread.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import quote
 
-from monitor.snapshot import Finding, Run
+import msgspec
+
+from monitor.client import Client
+from monitor.errors import UserError
+from monitor.snapshot import Finding
+from monitor.store.history import History, HistoryPage, RunRecord
+from monitor.store.ledger import Entry
+from monitor.store.schema import StoreError
+
+T = TypeVar("T")
 
 
-class Realised(NamedTuple):
-    """One entry of the ledger: what a finding promised and what the change brought."""
-
-    before: str
-    after: str
-    low: float
-    likely: float
-    high: float
-    realised: float
-
-    @property
-    def inside(self) -> bool:
-        return self.low <= self.realised <= self.high
+class _Ledger(msgspec.Struct):
+    entries: list[Entry] = []
 
 
 class Archive:
-    """Nothing recorded: the base of the real ones, and what tests without history use."""
+    """Nothing recorded: the base of the real ones. Failures are `UserError`."""
 
-    why_empty = "no history: there is neither a daemon nor a store"
+    where = "no history: there is neither a daemon nor a store"
 
-    def runs(self) -> list[Run]:
+    def runs(self) -> list[RunRecord]:
+        """Runs live and past, the newest first."""
         return []
 
-    def ledger(self, finding: Finding) -> list[Realised]:
+    def page(self, start: float, end: float, points: int) -> HistoryPage | None:
+        """Readings of a stretch of time."""
+        return None
+
+    def ledger(self, finding: Finding) -> list[Entry]:
+        """Predictions of the finding's rule that were realised, this run's first."""
         return []
+
+
+class DaemonArchive(Archive):
+    """Asks the daemon."""
+
+    def __init__(self, url: str | None) -> None:
+        self._url = url
+        self.where = f"from the daemon {url}" if url else "from the daemon of this machine"
+
+    def runs(self) -> list[RunRecord]:
+        return self._get("/api/v1/runs?limit=500", list[RunRecord])
+
+    def page(self, start: float, end: float, points: int) -> HistoryPage | None:
+        return self._get(f"/api/v1/history?from={start:.3f}&to={end:.3f}&points={points}", HistoryPage)
+
+    def ledger(self, finding: Finding) -> list[Entry]:
+        found = self._get(f"/api/v1/ledger?rule={quote(finding.id)}&limit=200", _Ledger).entries
+        return _realised(found, finding)
+
+    def _get(self, path: str, kind: type[T]) -> T:
+        with Client(self._url) as client:
+            body = client.get(path)
+        try:
+            return msgspec.json.decode(body, type=kind)
+        except msgspec.MsgspecError as error:
+            raise UserError(f"the daemon's answer to {path} is not understood: {error}") from error
+
+
+class StoreArchive(Archive):
+    """Reads the file, beside a daemon that writes it or without one."""
+
+    def __init__(self, path: Path) -> None:
+        self._history = History(path)
+        self.where = f"from {path}"
+
+    def runs(self) -> list[RunRecord]:
+        return self._ask(lambda: self._history.runs(limit=500))
+
+    def page(self, start: float, end: float, points: int) -> HistoryPage | None:
+        return self._ask(lambda: self._history.history(start, end, points))
+
+    def ledger(self, finding: Finding) -> list[Entry]:
+        return _realised(self._ask(lambda: self._history.ledger(rule=finding.id)), finding)
+
+    @staticmethod
+    def _ask(question: Callable[[], T]) -> T:
+        try:
+            return question()
+        except StoreError as error:
+            raise UserError(str(error)) from error
+
+
+def _realised(entries: list[Entry], finding: Finding) -> list[Entry]:
+    known = [entry for entry in entries if entry.realised is not None]
+    return sorted(known, key=lambda entry: entry.run != finding.run)[:8]

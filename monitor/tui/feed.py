@@ -7,18 +7,27 @@ is there. The next reading is armed when the last has ended. Nothing of a feed o
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from monitor.clock import Moment
 from monitor.errors import UserError
 from monitor.snapshot import Snapshot
-from monitor.tui.frame import Update
+from monitor.tui.frame import Past, Reading, Update
+
+if TYPE_CHECKING:
+    from monitor.settings import Settings
+    from monitor.store.history import HistoryPage
 
 BACKOFF = (1.0, 2.0, 5.0)
 BACKLOG = 1200
+PAST_SECONDS = 600.0
+
+Said = Snapshot | str | Past
+"""A snapshot, the sentence why there is none, or readings from before the first snapshot."""
 
 
 class Feed(Protocol):
@@ -27,7 +36,7 @@ class Feed(Protocol):
     label: str
     mode: str
 
-    def read(self, stop: threading.Event) -> Iterator[Snapshot | str]: ...
+    def read(self, stop: threading.Event) -> Iterator[Said]: ...
 
 
 class Inbox:
@@ -37,10 +46,11 @@ class Inbox:
         self._waiting: deque[Update] = deque(maxlen=BACKLOG)
         self._wake = wake
 
-    def put(self, host: int, said: Snapshot | str) -> None:
+    def put(self, host: int, said: Said) -> None:
         snapshot = said if isinstance(said, Snapshot) else None
         error = said if isinstance(said, str) else None
-        self._waiting.append(Update(host, snapshot, error, Moment.now()))
+        past = said if isinstance(said, dict) else None
+        self._waiting.append(Update(host, snapshot, error, Moment.now(), past))
         self._wake()
 
     def drain(self) -> list[Update]:
@@ -82,12 +92,12 @@ class Readers:
 class StillFeed:
     """Snapshots that are already there: tests, screenshots."""
 
-    def __init__(self, label: str, snapshots: Sequence[Snapshot | str], mode: str = "") -> None:
+    def __init__(self, label: str, snapshots: Sequence[Said], mode: str = "") -> None:
         self.label = label
         self.mode = mode
         self._snapshots = snapshots
 
-    def read(self, stop: threading.Event) -> Iterator[Snapshot | str]:
+    def read(self, stop: threading.Event) -> Iterator[Said]:
         yield from self._snapshots
 
 
@@ -100,13 +110,16 @@ class RemoteFeed:
         self._url = url
         self.label = label or short(url or "this host")
 
-    def read(self, stop: threading.Event) -> Iterator[Snapshot | str]:
-        failures = 0
+    def read(self, stop: threading.Event) -> Iterator[Said]:
+        failures, asked = 0, False
         while not stop.is_set():
             try:
                 for snapshot in self._stream():
                     failures = 0
                     yield snapshot
+                    if not asked:
+                        asked = True
+                        yield from self._past(snapshot)
                 yield "the daemon ended the stream"
             except UserError as error:
                 yield error.sentence
@@ -117,6 +130,72 @@ class RemoteFeed:
         from monitor.client import Client
 
         return Client(self._url).stream(reconnect=False)
+
+    def _past(self, snapshot: Snapshot) -> Iterator[Past]:
+        """The last minutes from the daemon's history, so that graphs are not empty at first."""
+        from monitor.tui.archive import DaemonArchive
+
+        seconds = PAST_SECONDS
+        points = max(1, int(seconds / snapshot.interval_seconds))
+        try:
+            page = DaemonArchive(self._url).page(snapshot.time - seconds, snapshot.time, points)
+        except UserError:
+            return
+        if page is not None:
+            yield past_of(page)
+
+
+def past_of(page: HistoryPage) -> Past:
+    """Recorded readings as trails, from the first one on; what is missing between is a gap."""
+    found: dict[str, dict[str, dict[int, float]]] = {}
+    for series in page.series:
+        if series.subject.startswith("gpu:"):
+            slots = {
+                round((t - page.start) / page.seconds): v
+                for t, v in zip(series.time, series.mean, strict=True)
+            }
+            found.setdefault(series.subject.removeprefix("gpu:"), {})[series.field] = slots
+    return {uuid: _trail(fields) for uuid, fields in found.items()}
+
+
+def _trail(fields: dict[str, dict[int, float]]) -> list[Reading]:
+    known = [slot for slots in fields.values() for slot in slots]
+    out = []
+    for slot in range(min(known), max(known) + 1):
+        use, memory, power, heat, clock = (fields.get(name, {}).get(slot) for name in PAST_FIELDS)
+        out.append(Reading(use, memory, power, heat, clock, frozenset(), None, None))
+    return out
+
+
+PAST_FIELDS = (
+    "utilization_ratio",
+    "memory_used_bytes",
+    "power_watts",
+    "temperature_celsius",
+    "sm_clock_hertz",
+)
+
+
+class OwnFeed:
+    """Readings made in this process when there is no daemon; they end with it."""
+
+    mode = "own"
+
+    def __init__(self, settings: Settings, label: str) -> None:
+        self._settings = settings
+        self.label = label
+
+    def read(self, stop: threading.Event) -> Iterator[Said]:
+        from monitor.pipeline import Pipeline
+
+        pipeline = Pipeline(self._settings)
+        try:
+            while not stop.is_set():
+                began = time.monotonic()
+                yield pipeline.tick()
+                stop.wait(max(0.05, self._settings.interval - (time.monotonic() - began)))
+        finally:
+            pipeline.close()
 
 
 def short(url: str) -> str:

@@ -20,12 +20,13 @@ STALE_TICKS = 3.0
 
 
 class Update(NamedTuple):
-    """One thing a feed has to say: a snapshot, or why there is none. `back` marks older history."""
+    """One thing a feed has to say: a snapshot, why there is none, or readings from before."""
 
     host: int
     snapshot: Snapshot | None
     error: str | None
     at: Moment
+    past: Past | None = None
 
 
 class Reading(NamedTuple):
@@ -42,6 +43,8 @@ class Reading(NamedTuple):
 
 
 Trail = deque[Reading]
+Past = dict[str, list[Reading]]
+"""GPU uuid → readings older than the first snapshot, oldest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +132,9 @@ class Hub:
         """Fold in what arrived, in order; trails get every snapshot even when many came at once."""
         for update in updates:
             state = self._states[update.host]
+            if update.past is not None:
+                _prepend(state.trails, update.past)
+                continue
             if update.snapshot is None:
                 state.error = update.error
                 continue
@@ -147,6 +153,13 @@ class Hub:
 def _extend(trails: dict[str, Trail], snapshot: Snapshot) -> None:
     for gpu in snapshot.gpus:
         trails.setdefault(gpu.uuid, deque(maxlen=TRAIL)).append(reading(gpu))
+
+
+def _prepend(trails: dict[str, Trail], past: Past) -> None:
+    """What the history knows goes before what was seen; the newest always stays."""
+    for uuid, older in past.items():
+        trail = trails.setdefault(uuid, deque(maxlen=TRAIL))
+        trail.extendleft(reversed(older[-(TRAIL - len(trail)) :] if len(trail) < TRAIL else []))
 
 
 def reading(gpu: Gpu) -> Reading:
@@ -168,7 +181,9 @@ def reading(gpu: Gpu) -> Reading:
 
 def _view(state: _State, now: Moment) -> HostFrame:
     age = None if state.at is None else max(0.0, now.monotonic - state.at.monotonic)
-    return HostFrame(state.label, _link(state, age), state.snapshot, age, state.error, state.mode, state.trails)
+    return HostFrame(
+        state.label, _link(state, age), state.snapshot, age, state.error, state.mode, state.trails
+    )
 
 
 def _link(state: _State, age: float | None) -> Link:

@@ -33,7 +33,9 @@ def chosen(columns: Sequence[Column], width: int, gap: int = 2) -> dict[str, tup
         total = sum(column.grow for column in growing)
         taken = 0
         for column in growing:
-            extra = min(max(1, spare * column.grow // total), column.most - widths[column.name], spare - taken)
+            extra = min(
+                max(1, spare * column.grow // total), column.most - widths[column.name], spare - taken
+            )
             widths[column.name] += extra
             taken += extra
         spare -= taken
@@ -53,7 +55,9 @@ def _needed(columns: Sequence[Column], gap: int) -> int:
 Layout = dict[str, tuple[Column, int]]
 
 
-def heading(layout: Layout, *, sort: str | None = None, reverse: bool = False, gap: int = 2, lead: int = 0) -> Line:
+def heading(
+    layout: Layout, *, sort: str | None = None, reverse: bool = False, gap: int = 2, lead: int = 0
+) -> Line:
     """The titles; the first is the table's own name. A sorted column carries its direction."""
     out: list[Span] = [Span(" " * lead)] if lead else []
     slots: list[Slot] = []
@@ -67,7 +71,9 @@ def heading(layout: Layout, *, sort: str | None = None, reverse: bool = False, g
     return Line(tuple(out), tuple(slots))
 
 
-def row(layout: Layout, cells: Mapping[str, Cell], *, key: Hashable = None, gap: int = 2, lead: Cell = "") -> Line:
+def row(
+    layout: Layout, cells: Mapping[str, Cell], *, key: Hashable = None, gap: int = 2, lead: Cell = ""
+) -> Line:
     """One row; columns without room are left out, columns without a cell are blank."""
     out: list[Span] = list(spans(lead)) if lead else []
     for column, width in layout.values():

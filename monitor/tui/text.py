@@ -73,6 +73,9 @@ def clip(text: str, width: int) -> str:
     """`text` in at most `width` cells, with an ellipsis when something is left out."""
     if cell_len(text) <= width:
         return text
+    bare = text.rstrip()
+    if cell_len(bare) <= width:
+        return bare
     return set_cell_size(text, max(0, width - 1)).rstrip() + "…" if width > 0 else ""
 
 
@@ -114,7 +117,10 @@ def line(*cells: Cell, width: int | None = None, key: Hashable = None) -> Line:
 def beside(blocks: Sequence[Sequence[Line]], widths: Sequence[int], gap: int = 2) -> list[Line]:
     """Columns of lines side by side; slots keep their places."""
     height = max((len(block) for block in blocks), default=0)
-    return [_join([block[y] if y < len(block) else Line() for block in blocks], widths, gap) for y in range(height)]
+    return [
+        _join([block[y] if y < len(block) else Line() for block in blocks], widths, gap)
+        for y in range(height)
+    ]
 
 
 def _join(parts: Sequence[Line], widths: Sequence[int], gap: int) -> Line:

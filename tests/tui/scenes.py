@@ -4,6 +4,7 @@ A scene is a list of ticks: the trails (graphs) come from feeding them one after
 numbers follow from the tick and the index, so a golden file never changes by itself.
 """
 
+# ruff: noqa: E501 — tables of figures, one fact a line
 from __future__ import annotations
 
 import math
@@ -46,8 +47,22 @@ NOW = 1_780_000_000.0
 GIB = 2**30
 TICKS = 120
 
-HEALTHY = {"data": 0.03, "transfer": 0.02, "forward": 0.31, "backward": 0.55, "optimizer": 0.07, "other": 0.02}
-STARVED = {"data": 0.62, "transfer": 0.04, "forward": 0.11, "backward": 0.18, "optimizer": 0.03, "other": 0.02}
+HEALTHY = {
+    "data": 0.03,
+    "transfer": 0.02,
+    "forward": 0.31,
+    "backward": 0.55,
+    "optimizer": 0.07,
+    "other": 0.02,
+}
+STARVED = {
+    "data": 0.62,
+    "transfer": 0.04,
+    "forward": 0.11,
+    "backward": 0.18,
+    "optimizer": 0.03,
+    "other": 0.02,
+}
 
 
 def wave(tick: int, index: int, low: float, high: float, period: float = 17.0) -> float:
@@ -56,7 +71,15 @@ def wave(tick: int, index: int, low: float, high: float, period: float = 17.0) -
     return low + (high - low) * (turn + 1) / 2
 
 
-def gpu(index: int, tick: int, *, low: float = 0.93, high: float = 0.99, simulated: bool = True, pid: int | None = None) -> Gpu:
+def gpu(
+    index: int,
+    tick: int,
+    *,
+    low: float = 0.93,
+    high: float = 0.99,
+    simulated: bool = True,
+    pid: int | None = None,
+) -> Gpu:
     """One H100 with a use between `low` and `high`."""
     use = wave(tick, index, low, high)
     return Gpu(
@@ -101,14 +124,35 @@ def host(tick: int, name: str = "lab-07", *, cores: int = 64, use: float = 0.34)
 
 
 def phases(shares: dict[str, float], step: float, total: float = 9000.0) -> tuple[Phase, ...]:
-    return tuple(Phase(name=n, share=s, mean_seconds=s * step, p50_seconds=s * step * 0.97, p95_seconds=s * step * 1.3, total_seconds=s * total) for n, s in shares.items())
+    return tuple(
+        Phase(
+            name=n,
+            share=s,
+            mean_seconds=s * step,
+            p50_seconds=s * step * 0.97,
+            p95_seconds=s * step * 1.3,
+            total_seconds=s * total,
+        )
+        for n, s in shares.items()
+    )
 
 
 def times(step: float, count: int = 512) -> Times:
-    return Times(count=count, mean=step, p50=step * 0.98, p95=step * 1.14, p99=step * 1.4, min=step * 0.9, max=step * 2.1, stddev=step * 0.08)
+    return Times(
+        count=count,
+        mean=step,
+        p50=step * 0.98,
+        p95=step * 1.14,
+        p99=step * 1.4,
+        min=step * 0.9,
+        max=step * 2.1,
+        stddev=step * 0.08,
+    )
 
 
-def timeline(shares: dict[str, float], step: float, batch: int, *, windows: int = 48, decay: float = 0.0) -> tuple[Window, ...]:
+def timeline(
+    shares: dict[str, float], step: float, batch: int, *, windows: int = 48, decay: float = 0.0
+) -> tuple[Window, ...]:
     """A run's past: noise on the shares, a checkpoint and a validation now and then, a falling loss."""
     out = []
     for index in range(windows):
@@ -130,7 +174,19 @@ def timeline(shares: dict[str, float], step: float, batch: int, *, windows: int 
     return tuple(out)
 
 
-def rank(number: int, shares: dict[str, float], step: float, *, batch: int = 64, pid: int = 4100, steps: int = 12_431, gpu_uuid: str | None = None, live: tuple[str, float] = ("forward", 0.02), state: str = "running", world: int = 1) -> Rank:
+def rank(
+    number: int,
+    shares: dict[str, float],
+    step: float,
+    *,
+    batch: int = 64,
+    pid: int = 4100,
+    steps: int = 12_431,
+    gpu_uuid: str | None = None,
+    live: tuple[str, float] = ("forward", 0.02),
+    state: str = "running",
+    world: int = 1,
+) -> Rank:
     return Rank(
         rank=number, state=state, pid=pid, local_rank=number, hostname="lab-07", gpu_uuid=gpu_uuid or f"GPU-{number:04d}", device=f"cuda:{number}",
         steps=steps, samples=steps * batch, epoch=7, warmup_steps=12, live_phase=live[0], live_seconds=live[1], last_step_time=NOW - 0.2,
@@ -151,8 +207,34 @@ CONFIG = {
 }  # fmt: skip
 
 
-def run(name: str, shares: dict[str, float], step: float, *, ranks: int = 1, first: int = 0, batch: int = 64, steps: int = 12_431, trend: float = 0.97, state: str = "running", live: tuple[str, float] = ("forward", 0.02), skew: float = 0.0) -> Run:
-    members = tuple(rank(i, shares, step * (1 + skew * (i == ranks - 1)), batch=batch, pid=4100 + first + i, steps=steps, gpu_uuid=f"GPU-{first + i:04d}", live=live, state=state) for i in range(ranks))
+def run(
+    name: str,
+    shares: dict[str, float],
+    step: float,
+    *,
+    ranks: int = 1,
+    first: int = 0,
+    batch: int = 64,
+    steps: int = 12_431,
+    trend: float = 0.97,
+    state: str = "running",
+    live: tuple[str, float] = ("forward", 0.02),
+    skew: float = 0.0,
+) -> Run:
+    members = tuple(
+        rank(
+            i,
+            shares,
+            step * (1 + skew * (i == ranks - 1)),
+            batch=batch,
+            pid=4100 + first + i,
+            steps=steps,
+            gpu_uuid=f"GPU-{first + i:04d}",
+            live=live,
+            state=state,
+        )
+        for i in range(ranks)
+    )
     line = timeline(shares, step, batch, decay=0 if trend > 0.9 else 1.5)
     return Run(
         id=f"{name}-8f3a21", name=name, state=state, started=NOW - 3120, ranks=members, world_size=ranks, first_step_time=NOW - 3080,
@@ -162,7 +244,16 @@ def run(name: str, shares: dict[str, float], step: float, *, ranks: int = 1, fir
         timeline=line, gpu_uuids=tuple(f"GPU-{first + i:04d}" for i in range(ranks)), pids=tuple(m.pid for m in members))  # type: ignore[arg-type]  # fmt: skip
 
 
-def process(pid: int, *, role: str = "trainer", parent: int = 900, run_id: str | None = None, number: int | None = None, tick: int = 0, command: str = "python train.py") -> Process:
+def process(
+    pid: int,
+    *,
+    role: str = "trainer",
+    parent: int = 900,
+    run_id: str | None = None,
+    number: int | None = None,
+    tick: int = 0,
+    command: str = "python train.py",
+) -> Process:
     return Process(
         pid=pid, parent=parent, role=role, name="python", command=command, user=("maya", "jonas", "root")[pid % 3], cpu_ratio=round(wave(tick, pid, 0.2, 1.6), 2),
         rss_bytes=int(wave(0, pid, 0.4, 6) * GIB), threads=12 + pid % 40, read_bytes_per_second=2.1e6, started=NOW - 3100, container="train-job" if pid % 2 else None,
@@ -202,10 +293,26 @@ HUNG = Finding(
     remedy=Remedy("look where it stands", "py-spy dump --pid 4103"), why="Seven ranks wait in the all-reduce for one.",
 )  # fmt: skip
 LOST = Finding("device.lost", "critical", "GPU 5 has fallen off the bus (XID 79)", gpu="GPU-0005", since=NOW - 64, evidence={"xid": 79}, remedy=Remedy("drain the node and reset the GPU", "nvidia-smi --gpu-reset -i 5"), why="Work on it is lost; the driver does not answer for it.")  # fmt: skip
-FINE = Finding("healthy.ok", "healthy", "Well used: GPUs 96 % busy, data 3 % of the step", run="llama-ft-8f3a21", since=NOW - 3000)
+FINE = Finding(
+    "healthy.ok",
+    "healthy",
+    "Well used: GPUs 96 % busy, data 3 % of the step",
+    run="llama-ft-8f3a21",
+    since=NOW - 3000,
+)
 
 
-def snapshot(tick: int, gpus: tuple[Gpu, ...], runs: tuple[Run, ...] = (), findings: tuple[Finding, ...] = (), processes: tuple[Process, ...] = (), *, simulated: bool = True, name: str = "lab-07", cores: int = 64) -> Snapshot:
+def snapshot(
+    tick: int,
+    gpus: tuple[Gpu, ...],
+    runs: tuple[Run, ...] = (),
+    findings: tuple[Finding, ...] = (),
+    processes: tuple[Process, ...] = (),
+    *,
+    simulated: bool = True,
+    name: str = "lab-07",
+    cores: int = 64,
+) -> Snapshot:
     source = Source("simulated" if simulated else "nvml", True, None, "570.86.15", "12.8", "12.570.86")
     return Snapshot(
         seq=tick, time=NOW - TICKS + tick, monotonic=1000.0 + tick, interval_seconds=1.0, source=source, host=host(tick, name, cores=cores), gpus=gpus,
@@ -213,25 +320,51 @@ def snapshot(tick: int, gpus: tuple[Gpu, ...], runs: tuple[Run, ...] = (), findi
 
 
 def _workers(parent: int, count: int, run_id: str, tick: int) -> tuple[Process, ...]:
-    return tuple(process(parent * 10 + i, role="worker", parent=parent, run_id=run_id, number=0, tick=tick, command="python train.py (pt_data_worker)") for i in range(count))
+    return tuple(
+        process(
+            parent * 10 + i,
+            role="worker",
+            parent=parent,
+            run_id=run_id,
+            number=0,
+            tick=tick,
+            command="python train.py (pt_data_worker)",
+        )
+        for i in range(count)
+    )
 
 
 def no_gpu(tick: int) -> Snapshot:
     snap = snapshot(tick, ())
     none = Source("none", False, "NVML library not found: is the NVIDIA driver installed?")
-    return msgspec.structs.replace(snap, source=none, runs=(_cpu_run(),), processes=(process(4100, run_id="tcn-cpu-8f3a21", number=0, tick=tick),))
+    return msgspec.structs.replace(
+        snap,
+        source=none,
+        runs=(_cpu_run(),),
+        processes=(process(4100, run_id="tcn-cpu-8f3a21", number=0, tick=tick),),
+    )
 
 
 def _cpu_run() -> Run:
     made = run("tcn-cpu", HEALTHY, 0.041, batch=512)
-    plain = tuple(msgspec.structs.replace(r, gpu_uuid=None, device="cpu", device_times=Device()) for r in made.ranks)
+    plain = tuple(
+        msgspec.structs.replace(r, gpu_uuid=None, device="cpu", device_times=Device()) for r in made.ranks
+    )
     return msgspec.structs.replace(made, ranks=plain, gpu_uuids=(), starved_ratio=None)
 
 
 def data_bound(tick: int) -> Snapshot:
     found = (NO_WORKERS, AMP, CHECKPOINT)
-    trainer = process(4100, run_id=NO_WORKERS.run, number=0, tick=tick, command="python train.py --name resnet50-naive --batch 64")
-    return snapshot(tick, (gpu(0, tick, low=0.12, high=0.5),), (run("resnet50-naive", STARVED, 0.312),), found, (trainer,))
+    trainer = process(
+        4100,
+        run_id=NO_WORKERS.run,
+        number=0,
+        tick=tick,
+        command="python train.py --name resnet50-naive --batch 64",
+    )
+    return snapshot(
+        tick, (gpu(0, tick, low=0.12, high=0.5),), (run("resnet50-naive", STARVED, 0.312),), found, (trainer,)
+    )
 
 
 def one_busy(tick: int) -> Snapshot:
@@ -247,11 +380,27 @@ def no_run(tick: int) -> Snapshot:
 
 def eight(tick: int) -> Snapshot:
     """Four runs on eight GPUs, one of them starved, fifty processes."""
-    runs = (run("llama-ft", HEALTHY, 0.84, ranks=4, batch=16), run("resnet50-naive", STARVED, 0.312, first=4), run("unet-tom500", HEALTHY | {"data": 0.09, "backward": 0.49}, 0.19, first=5, ranks=2, trend=0.71), run("reid-pk", HEALTHY, 0.066, first=7, batch=32))
+    runs = (
+        run("llama-ft", HEALTHY, 0.84, ranks=4, batch=16),
+        run("resnet50-naive", STARVED, 0.312, first=4),
+        run("unet-tom500", HEALTHY | {"data": 0.09, "backward": 0.49}, 0.19, first=5, ranks=2, trend=0.71),
+        run("reid-pk", HEALTHY, 0.066, first=7, batch=32),
+    )
     gpus = tuple(gpu(i, tick, low=0.12, high=0.5) if i == 4 else gpu(i, tick) for i in range(8))
     trainers = tuple(process(m.pid, run_id=r.id, number=m.rank, tick=tick) for r in runs for m in r.ranks)
-    workers = tuple(w for r in runs for m in r.ranks[:7] for w in _workers(m.pid, 6, r.id, tick) if r.name != "resnet50-naive")
-    found = (msgspec.structs.replace(NO_WORKERS, gpu="GPU-0004"), msgspec.structs.replace(AMP, gpu="GPU-0004"), CHECKPOINT, FINE)
+    workers = tuple(
+        w
+        for r in runs
+        for m in r.ranks[:7]
+        for w in _workers(m.pid, 6, r.id, tick)
+        if r.name != "resnet50-naive"
+    )
+    found = (
+        msgspec.structs.replace(NO_WORKERS, gpu="GPU-0004"),
+        msgspec.structs.replace(AMP, gpu="GPU-0004"),
+        CHECKPOINT,
+        FINE,
+    )
     return snapshot(tick, gpus, runs, found, (trainers + workers)[:50])
 
 
@@ -263,35 +412,84 @@ def sixteen(tick: int) -> Snapshot:
 
 def lost(tick: int) -> Snapshot:
     snap = eight(tick)
-    gone = msgspec.structs.replace(snap.gpus[5], state="lost", state_detail="GPU is lost (XID 79)", age_seconds=64.0, errors=Errors(xid_counts={"79": 1}, xid_last=79, xid_last_time=NOW - 64))
-    hung = msgspec.structs.replace(snap.gpus[6], state="hung", state_detail="the driver has not answered for 12 s", age_seconds=12.0)
-    return msgspec.structs.replace(snap, gpus=(*snap.gpus[:5], gone, hung, snap.gpus[7]), findings=(LOST, *snap.findings))
+    if tick < TICKS - 64:
+        return snap
+    gone = msgspec.structs.replace(
+        snap.gpus[5],
+        state="lost",
+        state_detail="GPU is lost (XID 79)",
+        age_seconds=64.0,
+        errors=Errors(xid_counts={"79": 1}, xid_last=79, xid_last_time=NOW - 64),
+    )
+    hung = msgspec.structs.replace(
+        snap.gpus[6], state="hung", state_detail="the driver has not answered for 12 s", age_seconds=12.0
+    )
+    return msgspec.structs.replace(
+        snap, gpus=(*snap.gpus[:5], gone, hung, snap.gpus[7]), findings=(LOST, *snap.findings)
+    )
 
 
 def mig(tick: int) -> Snapshot:
-    parts = tuple(MigInstance(f"MIG-{i}", f"{size}g.{size * 10}gb", i, 0, int(wave(tick, i, 2, size * 9) * GIB), size * 10 * GIB) for i, size in enumerate((3, 2, 1, 1)))
-    card = msgspec.structs.replace(gpu(0, tick), mig_enabled=True, mig=parts, utilization_ratio=None, memory_utilization_ratio=None)
-    return snapshot(tick, (card, gpu(1, tick)), (run("reid-pk", HEALTHY, 0.066, first=1, batch=32),), (msgspec.structs.replace(FINE, run="reid-pk-8f3a21"),))
+    parts = tuple(
+        MigInstance(
+            f"MIG-{i}", f"{size}g.{size * 10}gb", i, 0, int(wave(tick, i, 2, size * 9) * GIB), size * 10 * GIB
+        )
+        for i, size in enumerate((3, 2, 1, 1))
+    )
+    card = msgspec.structs.replace(
+        gpu(0, tick), mig_enabled=True, mig=parts, utilization_ratio=None, memory_utilization_ratio=None
+    )
+    return snapshot(
+        tick,
+        (card, gpu(1, tick)),
+        (run("reid-pk", HEALTHY, 0.066, first=1, batch=32),),
+        (msgspec.structs.replace(FINE, run="reid-pk-8f3a21"),),
+    )
 
 
 def hung(tick: int) -> Snapshot:
     made = run("llama-ft", HEALTHY, 0.84, ranks=8, batch=16, state="stalled", live=("backward", 252.0))
-    ranks = tuple(r if r.rank == 3 else msgspec.structs.replace(r, live_phase="backward", live_seconds=251.0) for r in made.ranks)
+    ranks = tuple(
+        r if r.rank == 3 else msgspec.structs.replace(r, live_phase="backward", live_seconds=251.0)
+        for r in made.ranks
+    )
     made = msgspec.structs.replace(made, ranks=ranks, iterations_per_second=0.0, samples_per_second=0.0)
-    return snapshot(tick, tuple(gpu(i, tick, low=0.99, high=1.0) for i in range(8)), (made,), (HUNG,), tuple(process(r.pid, run_id=made.id, number=r.rank, tick=tick) for r in ranks))
+    return snapshot(
+        tick,
+        tuple(gpu(i, tick, low=0.99, high=1.0) for i in range(8)),
+        (made,),
+        (HUNG,),
+        tuple(process(r.pid, run_id=made.id, number=r.rank, tick=tick) for r in ranks),
+    )
 
 
 def throttled(tick: int) -> Snapshot:
     hot = tick > 60
     cards = [gpu(i, tick) for i in range(4)]
     if hot:
-        cards[2] = msgspec.structs.replace(cards[2], sm_clock_hertz=1.32e9, power_watts=349.0, power_limit_watts=350.0, throttle={"sw_power_cap": True, "hw_slowdown": False, "sw_thermal_slowdown": tick % 20 > 12})
-    return snapshot(tick, tuple(cards), (run("llama-ft", HEALTHY, 0.84, ranks=4, batch=16, skew=0.3),), (POWER,))
+        cards[2] = msgspec.structs.replace(
+            cards[2],
+            sm_clock_hertz=1.32e9,
+            power_watts=349.0,
+            power_limit_watts=350.0,
+            throttle={"sw_power_cap": True, "hw_slowdown": False, "sw_thermal_slowdown": tick % 20 > 12},
+        )
+    return snapshot(
+        tick, tuple(cards), (run("llama-ft", HEALTHY, 0.84, ranks=4, batch=16, skew=0.3),), (POWER,)
+    )
 
 
 def consumer(tick: int) -> Snapshot:
     """A card that tells little: absence everywhere, real source."""
-    bare = Gpu(0, "GPU-7777", "NVIDIA GeForce GTX 1650", utilization_ratio=0.4, memory_used_bytes=2 * GIB, memory_total_bytes=4 * GIB, temperature_celsius=61)
+    bare = Gpu(
+        0,
+        "GPU-7777",
+        "NVIDIA GeForce GTX 1650",
+        utilization_ratio=0.4,
+        memory_used_bytes=2 * GIB,
+        memory_total_bytes=4 * GIB,
+        temperature_celsius=61,
+    )
     return snapshot(tick, (bare,), simulated=False, cores=8)
 
 

@@ -30,7 +30,9 @@ class StagedApp(GpumonApp):
     def __init__(self, hosts: Iterable[tuple[str, list[Snapshot | str]]], **options: Any) -> None:
         parts = list(hosts)
         mode = options.pop("mode", "")
-        super().__init__([StillFeed(label, [], mode) for label, _ in parts], clock=options.pop("clock", frozen), **options)
+        super().__init__(
+            [StillFeed(label, [], mode) for label, _ in parts], clock=options.pop("clock", frozen), **options
+        )
         for index, (_, said) in enumerate(parts):
             self.hub.take(_update(index, item) for item in said)
         self.frame = self.hub.frame()

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from typing import ClassVar
 
-from textual.binding import Binding
+from textual import work
+from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.widget import Widget
 
+from monitor.errors import UserError
 from monitor.snapshot import Finding
+from monitor.store.ledger import Entry
 from monitor.tui.frame import HostFrame
 from monitor.tui.screens.page import Page
 from monitor.tui.text import Block, Line, Span, line
@@ -20,7 +24,7 @@ SPLIT = 110
 
 
 class FindingScreen(Page):
-    BINDINGS = [
+    BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y,c", "copy", "Copy fix", tooltip="Copy the change to the clipboard"),
         Binding("r", "run", "Run", tooltip="Open the run it is about"),
     ]
@@ -30,6 +34,7 @@ class FindingScreen(Page):
         self._key = key
         self._seen: tuple[HostFrame, Finding] | None = None
         self._gone = False
+        self._ledger: list[Entry] = []
         self.crumb = str(key[2]) if isinstance(key, tuple) else ""
 
     def found(self) -> tuple[HostFrame, Finding] | None:
@@ -45,10 +50,9 @@ class FindingScreen(Page):
 
     def on_mount(self) -> None:
         self.query_one("#main").focus()
-
-    def share_room(self) -> None:
-        if self.query("#side"):
-            self.query_one("#side").display = self.size.width >= SPLIT
+        found = self.found()
+        if found is not None:
+            self._ask_ledger(found[1])
 
     def _main(self, room: Room) -> Block:
         found = self.found()
@@ -67,10 +71,20 @@ class FindingScreen(Page):
 
     def _side(self, room: Room) -> Block:
         found = self.found()
-        return Block(rows=(*remedy.change(found[1], room), *self._after(found[1], room))) if found else Block()
+        return (
+            Block(rows=(*remedy.change(found[1], room), *self._after(found[1], room))) if found else Block()
+        )
 
     def _after(self, finding: Finding, room: Room) -> list[Line]:
-        return remedy.realised(self.monitor.archive.ledger(finding), room)
+        return remedy.realised(self._ledger, room)
+
+    @work(thread=True, exclusive=True)
+    def _ask_ledger(self, finding: Finding) -> None:
+        try:
+            self._ledger = self.monitor.archive.ledger(finding)
+        except UserError:
+            return
+        self.app.call_from_thread(self.show_frame)
 
     def action_copy(self) -> None:
         found = self.found()

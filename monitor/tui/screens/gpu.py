@@ -26,7 +26,9 @@ class GpuScreen(Page):
         with Horizontal(id="columns"):
             yield Panel(self._main, id="main")
             yield Panel(self._side, id="side")
-        yield Panel(lambda room: processes.table(self.frame, room, self.monitor.order, self._uuid), id="processes")
+        yield Panel(
+            lambda room: processes.table(self.frame, room, self.monitor.order, self._uuid), id="processes"
+        )
 
     def on_mount(self) -> None:
         self.query_one("#main").focus()
@@ -39,7 +41,6 @@ class GpuScreen(Page):
         set_height(self.query_one("#summary"), 4 if found and found[1].state != "ok" else 3)
         count = len(found[1].processes) if found else 0
         set_height(self.query_one("#processes"), min(1 + max(1, count), max(2, self.size.height // 4)))
-        self.query_one("#side").display = self.size.width >= SPLIT
 
     def _title(self, room: Room) -> Block:
         found = self.frame.gpu(self._host, self._uuid)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from textual.app import ComposeResult
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
@@ -14,28 +16,50 @@ from monitor.tui.widgets.panel import Panel, Room
 
 KEYS = {
     "Everywhere": (
-        ("Tab, Shift-Tab", "next, previous panel"), ("↑ ↓ ← →, j k", "move; PgUp PgDn Home End too"),
-        ("Enter, click", "open what the cursor is on"), ("Escape", "back"), ("p", "processes"), ("h", "history"),
-        ("Space", "pause and go on"), ("v", "processes on the overview"), ("T", "next theme"),
-        ("S", "save the screen as SVG"), ("Ctrl-P", "all commands"), ("?", "this help"), ("q", "quit"),
+        ("Tab, Shift-Tab", "next, previous panel"),
+        ("↑ ↓ ← →, j k", "move; PgUp PgDn Home End too"),
+        ("Enter, click", "open what the cursor is on"),
+        ("Escape", "back"),
+        ("p", "processes"),
+        ("h", "history"),
+        ("Space", "pause and go on"),
+        ("v", "processes on the overview"),
+        ("T", "next theme"),
+        ("S", "save the screen as SVG"),
+        ("Ctrl-P", "all commands"),
+        ("?", "this help"),
+        ("q", "quit"),
     ),
     "Processes": (
-        ("s < >, click a title", "sort by another column"), ("r", "turn the order round"),
-        ("/", "filter by words"), ("t", "tree of trainers and workers"), ("x", "signal, after a question"),
+        ("s < >, click a title", "sort by another column"),
+        ("r", "turn the order round"),
+        ("/", "filter by words"),
+        ("t", "tree of trainers and workers"),
+        ("x", "signal, after a question"),
     ),
     "Finding": (("y", "copy the change"), ("r", "open its run")),
     "History": (("m", "mark a run"), ("c", "compare the two marked"), ("R", "replay the chosen run")),
-    "Replay": (("← →", "10 s back, on"), ("[ ]", "slower, faster"), ("Space", "stop and go on"), ("Home End", "begin, end")),
-}  # fmt: skip
+    "Replay": (
+        (", .", "10 s back, on"),
+        ("< >", "a minute back, on"),
+        ("[ ]", "slower, faster"),
+        ("Space", "stop and go on"),
+        ("0, click the bar", "to the begin, to there"),
+    ),
+}
 MARKS = (
-    ("●", "good", "busy or healthy: all is well"), ("◐", "warn", "partly busy while a run is on it"),
-    ("▲", "alarm", "starved or stalled while a run is on it: act"), ("◆", "warn", "held back: power, heat, or a warning"),
-    ("○", "dim", "idle, or a hint"), ("✕", "alarm", "lost, hung, failed, no answer"), ("◌", "warn", "stale: the age says how old"),
-)  # fmt: skip
+    ("●", "good", "busy or healthy: all is well"),
+    ("◐", "warn", "partly busy while a run is on it"),
+    ("▲", "alarm", "starved or stalled while a run is on it: act"),
+    ("◆", "warn", "held back: power, heat, or a warning"),
+    ("○", "dim", "idle, or a hint"),
+    ("✕", "alarm", "lost, hung, failed, no answer"),
+    ("◌", "warn", "stale: the age says how old"),
+)
 
 
 class HelpScreen(ModalScreen[None]):
-    BINDINGS = [Binding("escape,question_mark,enter", "close", "Close")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,question_mark,enter", "close", "Close")]
 
     def compose(self) -> ComposeResult:
         with Vertical(id="dialog", classes="-help"):
@@ -51,7 +75,7 @@ class HelpScreen(ModalScreen[None]):
         left = [made for title, keys in KEYS.items() for made in _keys(title, keys)]
         right = [*_marks(), line(), *_phases(), line(), *_words()]
         if room.width < 96:
-            return Block(rows=tuple([*left, *right]))
+            return Block(rows=(*left, *right))
         width = (room.width - 2) // 2
         return Block(rows=tuple(beside([left, right], [width, width])))
 
@@ -65,8 +89,18 @@ def _marks() -> list[Line]:
 
 
 def _phases() -> list[Line]:
-    names = {"data": "waiting for the loader", "transfer": "copies to the GPU", "forward": "", "backward": "", "optimizer": "", "other": "between the named phases"}
-    rows = [line("   ", Span(f" {SHORT[name]:<6}", role_of(name)), f"  {name}", Span(f"  {text}", "dim")) for name, text in names.items()]
+    names = {
+        "data": "waiting for the loader",
+        "transfer": "copies to the GPU",
+        "forward": "",
+        "backward": "",
+        "optimizer": "",
+        "other": "between the named phases",
+    }
+    rows = [
+        line("   ", Span(f" {SHORT[name]:<6}", role_of(name)), f"  {name}", Span(f"  {text}", "dim"))
+        for name, text in names.items()
+    ]
     return [section("Where a step goes"), *rows]
 
 
@@ -76,5 +110,8 @@ def _words() -> list[Line]:
         ("trend", "throughput against its own best"),
         ("predicted gain", "step rate after the fix"),
         ("—", "not known, never zero"),
-    )  # fmt: skip
-    return [section("Words"), *(line("   ", fit(Span(word, "strong"), 15), Span(text, "dim")) for word, text in facts)]
+    )
+    return [
+        section("Words"),
+        *(line("   ", fit(Span(word, "strong"), 15), Span(text, "dim")) for word, text in facts),
+    ]

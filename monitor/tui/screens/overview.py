@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.widget import Widget
 
@@ -74,7 +74,9 @@ def _gpu_lines(count: int, room: int, width: int) -> int:
 class Overview(Page):
     """GPUs, runs, findings with the fix of the chosen one beside, processes."""
 
-    BINDINGS = [
+    extra_lines = 0
+    """Lines a subclass needs for itself."""
+    BINDINGS: ClassVar[list[BindingType]] = [
         Binding("p", "app.processes", "Processes", tooltip="All processes: sort, filter, tree, signal"),
         Binding("h", "app.history", "History", tooltip="Past runs: open, compare, replay"),
         Binding("escape", "back", "Back", show=False),
@@ -101,7 +103,9 @@ class Overview(Page):
         if not self.query("#gpus"):
             return
         shown = self.monitor.prefs.processes
-        made = plan(self.frame, self.size.width, self.size.height - 2, show_processes=shown)
+        made = plan(
+            self.frame, self.size.width, self.size.height - 2 - self.extra_lines, show_processes=shown
+        )
         for name in ("answer", "gpus", "runs", "advice", "processes"):
             set_height(self.query_one(f"#{name}"), getattr(made, name))
         self.set_class(made.airy, "-airy")

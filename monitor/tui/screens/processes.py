@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import replace
+from typing import ClassVar
 
 from textual import on
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -22,7 +23,7 @@ SORTED = tuple(view.SORTS)
 
 class ProcessesScreen(Page):
     crumb = "processes"
-    BINDINGS = [
+    BINDINGS: ClassVar[list[BindingType]] = [
         Binding("s", "sort(1)", "Sort", tooltip="By the next column; click a title for that column"),
         Binding("slash", "filter", "Filter", tooltip="Words that must occur in the row"),
         Binding("t", "tree", "Tree", show=False, tooltip="Workers under their trainers"),
@@ -35,7 +36,9 @@ class ProcessesScreen(Page):
     ]
 
     def body(self) -> Iterable[Widget]:
-        bar = Input(self.monitor.order.text, placeholder="filter: pid, user, command, run, container…", id="filter")
+        bar = Input(
+            self.monitor.order.text, placeholder="filter: pid, user, command, run, container…", id="filter"
+        )
         bar.display = bool(self.monitor.order.text)
         yield bar
         yield Panel(self._table, id="table")

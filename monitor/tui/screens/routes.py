@@ -35,6 +35,10 @@ def _more(key: Hashable) -> Screen[None] | None:
             from monitor.tui.screens.processes import ProcessesScreen
 
             return ProcessesScreen()
+        case ("history",):
+            from monitor.tui.screens.history import HistoryScreen
+
+            return HistoryScreen()
         case ("process", str(_), int(_), _):
             from monitor.tui.screens.processes import ProcessesScreen
 

@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from textual.containers import Horizontal
 from textual.widget import Widget
 
-from monitor.snapshot import Run
+from monitor.snapshot import Finding, Run
 from monitor.tui.screens.page import Page, set_height
 from monitor.tui.text import Block, Line, Span, line
-from monitor.tui.views import findings, run as view, rundetail
+from monitor.tui.views import findings, rundetail
+from monitor.tui.views import run as view
 from monitor.tui.widgets.panel import Panel, Room
 
 SPLIT = 110
@@ -19,21 +20,23 @@ SPLIT = 110
 class RunScreen(Page):
     """Figures on top; graphs at the left; findings, ranks and configuration at the right or below."""
 
-    def __init__(self, host: str, run_id: str, past: Run | None = None) -> None:
+    def __init__(
+        self, host: str, run_id: str, past: Run | None = None, found: tuple[Finding, ...] = ()
+    ) -> None:
         super().__init__()
-        self._host, self._id, self._past = host, run_id, past
+        self._host, self._run_id, self._past, self._past_findings = host, run_id, past, found
         self.crumb = past.name if past else run_id
 
     @property
     def run(self) -> Run | None:
-        found = self.frame.run(self._host, self._id)
+        found = self.frame.run(self._host, self._run_id)
         if found is not None:
             self._past = found[1]
         return self._past
 
     @property
     def current(self) -> bool:
-        found = self.frame.run(self._host, self._id)
+        found = self.frame.run(self._host, self._run_id)
         return found is None or found[0].current
 
     def body(self) -> Iterable[Widget]:
@@ -49,10 +52,9 @@ class RunScreen(Page):
         if not self.query("#summary"):
             return
         run = self.run
-        self.crumb = run.name if run else self._id
+        self.crumb = run.name if run else self._run_id
         lines = 3 if self.size.width >= 130 else 4
         set_height(self.query_one("#summary"), lines + (run is not None and run.state == "stalled"))
-        self.query_one("#side").display = self.size.width >= SPLIT
 
     def _summary(self, room: Room) -> Block:
         run = self.run
@@ -65,7 +67,11 @@ class RunScreen(Page):
         if run is None:
             return Block()
         tall = room.height > 34
-        lines = [*view.waterfall(run, room, 10 if tall else 6), *view.phases(run, room), *view.graphs(run, room, 4 if tall else 3)]
+        lines = [
+            *view.waterfall(run, room, 10 if tall else 6),
+            *view.phases(run, room),
+            *view.graphs(run, room, 4 if tall else 3),
+        ]
         if self.size.width < SPLIT:
             lines = [*self._found(room), *lines, *self._details(run, room)]
         return self._aged(lines)
@@ -75,11 +81,22 @@ class RunScreen(Page):
         return Block() if run is None else self._aged([*self._found(room), *self._details(run, room)])
 
     def _found(self, room: Room) -> list[Line]:
-        made = findings.table(self.frame, room, self._id)
+        live = self.frame.run(self._host, self._run_id)
+        made = (
+            findings.table(self.frame, room, self._run_id)
+            if live
+            else findings.recorded(self._past_findings, room)
+        )
         return [Line(head.spans) for head in made.head] + [*made.rows, line()]
 
     def _details(self, run: Run, room: Room) -> list[Line]:
-        parts = (rundetail.ranks, rundetail.stalls, rundetail.loader, rundetail.scalars, rundetail.configuration)
+        parts = (
+            rundetail.ranks,
+            rundetail.stalls,
+            rundetail.loader,
+            rundetail.scalars,
+            rundetail.configuration,
+        )
         return [made for part in parts for made in part(run, room)]
 
     def _aged(self, lines: list[Line]) -> Block:

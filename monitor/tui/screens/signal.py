@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from textual.app import ComposeResult
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
@@ -15,7 +17,10 @@ from monitor.tui.widgets.panel import Panel, Room
 class SignalScreen(ModalScreen[None]):
     """Pick a signal, then confirm: Enter chooses, a second Enter sends."""
 
-    BINDINGS = [Binding("escape,n", "cancel", "Cancel"), Binding("y", "confirm", "Send it", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,n", "cancel", "Cancel"),
+        Binding("y", "confirm", "Send it", show=False),
+    ]
 
     def __init__(self, target: Target) -> None:
         super().__init__()
@@ -39,13 +44,21 @@ class SignalScreen(ModalScreen[None]):
         return Block(rows=tuple(lines))
 
     def _choices(self, room: Room) -> list[Line]:
-        rows = [line(" ", fit(Span(name, "strong"), 9), Span(text, "dim"), width=room.width, key=name) for name, text in CHOICES.items()]
+        rows = [
+            line(" ", fit(Span(name, "strong"), 9), Span(text, "dim"), width=room.width, key=name)
+            for name, text in CHOICES.items()
+        ]
         return [*rows, line(), line(Span("Enter chooses, Escape leaves it alone", "dim"))]
 
     def _ask(self, room: Room) -> list[Line]:
         question = f"Send {self._chosen} to {self._target.pid}?"
         yes = line(" ", Span("y", "key"), "  yes, send it", width=room.width, key="yes")
-        return [line(Span(f"▲ {question}", "alarm")), line(), line(" ", Span("n", "key"), "  no", width=room.width, key="no"), yes]
+        return [
+            line(Span(f"▲ {question}", "alarm")),
+            line(),
+            line(" ", Span("n", "key"), "  no", width=room.width, key="no"),
+            yes,
+        ]
 
     def on_panel_chosen(self, event: Panel.Chosen) -> None:
         if type(event) is not Panel.Chosen:

@@ -46,7 +46,9 @@ def lookup(frame: Frame, key: Hashable) -> tuple[HostFrame, Finding] | None:
     return next(((h, f) for h, f in frame.findings() if key_of(h, f) == key), None)
 
 
-def _rows(frame: Frame, layout: Layout, entries: Iterable[tuple[HostFrame, Finding]], gap: int) -> Iterable[Line]:
+def _rows(
+    frame: Frame, layout: Layout, entries: Iterable[tuple[HostFrame, Finding]], gap: int
+) -> Iterable[Line]:
     for host, finding in entries:
         made = row(layout, _cells(frame, host, finding), key=key_of(host, finding), gap=gap, lead=" ")
         yield made if host.current else made.dimmed()
@@ -63,6 +65,24 @@ def _cells(frame: Frame, host: HostFrame, finding: Finding) -> dict[str, Cell]:
         "id": Span(finding.id, "dim"),
         "since": Span(show.duration(frame.now.wall - finding.since) if finding.since else "", "dim"),
     }
+
+
+def recorded(found: Iterable[Finding], room: Room) -> Block:
+    """The findings a past run ended with: to read, not to open."""
+    gap = 1 if room.width < 100 else 2
+    layout = chosen([c for c in COLUMNS if c.name in ("title", "gain", "fix")], room.width - 2, gap)
+    rows = []
+    for finding in found:
+        mark = SEVERITY[finding.severity]
+        cells: dict[str, Cell] = {
+            "gain": Span(gain(finding), "gain"),
+            "fix": Span(finding.remedy.summary, "dim"),
+        }
+        cells["title"] = [mark.span, Span(f" {finding.title}", "strong")]
+        rows.append(row(layout, cells, gap=gap, lead=" "))
+    return Block(
+        (heading(layout, gap=gap, lead=1),), tuple(rows) or (line(Span("   none were recorded", "dim")),)
+    )
 
 
 def gain(finding: Finding) -> str:

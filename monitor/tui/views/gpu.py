@@ -8,7 +8,15 @@ from monitor.snapshot import Errors, Gpu
 from monitor.tui import format as show
 from monitor.tui.frame import HostFrame, Reading
 from monitor.tui.text import Line, Span, clip, fit, line
-from monitor.tui.views.gpus import gauges, memory_words, mig_lines, pcie_limit, run_words, state_words, traffic
+from monitor.tui.views.gpus import (
+    gauges,
+    memory_words,
+    mig_lines,
+    pcie_limit,
+    run_words,
+    state_words,
+    traffic,
+)
 from monitor.tui.views.marks import REASONS, gpu_mark
 from monitor.tui.views.remedy import section
 from monitor.tui.views.rundetail import pairs_lines
@@ -22,8 +30,19 @@ def title(host: HostFrame, gpu: Gpu, room: Room) -> list[Line]:
     """Which GPU, what it does, and when its readings are old: how old."""
     assert host.snapshot is not None
     mark = gpu_mark(gpu, host.snapshot)
-    facts = [gpu.architecture, f"compute {gpu.compute_capability}" if gpu.compute_capability else None, gpu.pci_bus_id, gpu.uuid]
-    head = line(Span(f" {mark.symbol} ", mark.role), Span(f"GPU {gpu.index}  {gpu.name or ''}  ", "strong"), Span(state_words(gpu, mark), mark.role), Span(f"  {run_words(gpu, host.snapshot)}", "dim"), width=room.width)
+    facts = [
+        gpu.architecture,
+        f"compute {gpu.compute_capability}" if gpu.compute_capability else None,
+        gpu.pci_bus_id,
+        gpu.uuid,
+    ]
+    head = line(
+        Span(f" {mark.symbol} ", mark.role),
+        Span(f"GPU {gpu.index}  {gpu.name or ''}  ", "strong"),
+        Span(state_words(gpu, mark), mark.role),
+        Span(f"  {run_words(gpu, host.snapshot)}", "dim"),
+        width=room.width,
+    )
     lines = [head, line("   ", Span(clip(" · ".join(f for f in facts if f), room.width - 4), "dim"))]
     if gpu.state != "ok":
         text = f"   {gpu.state_detail or gpu.state}: readings below are {show.duration(gpu.age_seconds)} old"
@@ -37,7 +56,12 @@ def graphs(host: HostFrame, gpu: Gpu, room: Room, height: int = 3) -> list[Line]
     mark = gpu_mark(gpu, host.snapshot)
     seen = list(host.trails.get(gpu.uuid, ()))
     width = room.width - GUTTER - 2
-    tops = ("100%", show.size(gpu.memory_total_bytes), show.watts(gpu.power_limit_watts, None), show.celsius(gpu.temperature_slowdown_celsius))
+    tops = (
+        "100%",
+        show.size(gpu.memory_total_bytes),
+        show.watts(gpu.power_limit_watts, None),
+        show.celsius(gpu.temperature_slowdown_celsius),
+    )
     lines: list[Line] = []
     for (name, value, samples, top, role), high in zip(gauges(host, gpu, mark), tops, strict=True):
         if any(sample is not None for sample in samples):
@@ -75,7 +99,13 @@ def throttle(host: HostFrame, gpu: Gpu, room: Room) -> list[Line]:
     for name in reasons:
         marks = "".join("█" if name in reading.throttle else "·" for reading in seen[-width:])
         active = bool(gpu.throttle.get(name))
-        lines.append(line("   ", fit(Span(REASONS.get(name, name), "strong" if active else "dim"), 14), Span(marks.rjust(width), "dim" if name == "gpu_idle" else "warn")))
+        lines.append(
+            line(
+                "   ",
+                fit(Span(REASONS.get(name, name), "strong" if active else "dim"), 14),
+                Span(marks.rjust(width), "dim" if name == "gpu_idle" else "warn"),
+            )
+        )
     return [*lines, *([] if reasons else [line(Span("   nothing in the last minutes", "dim"))]), line()]
 
 
@@ -91,24 +121,33 @@ def readings(host: HostFrame, gpu: Gpu, room: Room) -> list[Line]:
 def _use(gpu: Gpu) -> Mapping[str, str]:
     a = gpu.activity
     return {
-        "GPU": show.share(gpu.utilization_ratio), "SM active": show.share(a.sm_active_ratio),
-        "SM occupancy": show.share(a.sm_occupancy_ratio), "tensor cores": show.share(a.tensor_active_ratio),
-        "DRAM active": show.share(a.dram_active_ratio), "memory bus": show.share(gpu.memory_utilization_ratio),
-        "encoder": show.share(gpu.encoder_utilization_ratio), "decoder": show.share(gpu.decoder_utilization_ratio),
-    }  # fmt: skip
+        "GPU": show.share(gpu.utilization_ratio),
+        "SM active": show.share(a.sm_active_ratio),
+        "SM occupancy": show.share(a.sm_occupancy_ratio),
+        "tensor cores": show.share(a.tensor_active_ratio),
+        "DRAM active": show.share(a.dram_active_ratio),
+        "memory bus": show.share(gpu.memory_utilization_ratio),
+        "encoder": show.share(gpu.encoder_utilization_ratio),
+        "decoder": show.share(gpu.decoder_utilization_ratio),
+    }
 
 
 def _power(gpu: Gpu) -> Mapping[str, str]:
     energy = gpu.energy_joules
     return {
-        "memory": memory_words(gpu), "reserved": show.size(gpu.memory_reserved_bytes),
+        "memory": memory_words(gpu),
+        "reserved": show.size(gpu.memory_reserved_bytes),
         "power": show.watts(gpu.power_watts, gpu.power_limit_watts),
         "energy": show.ABSENT if energy is None else f"{energy / 3.6e6:.1f} kWh",
-        "temperature": show.celsius(gpu.temperature_celsius), "slows down at": show.celsius(gpu.temperature_slowdown_celsius),
-        "memory temp": show.celsius(gpu.memory_temperature_celsius), "fan": show.share(gpu.fan_ratio),
-        "SM clock": show.hertz(gpu.sm_clock_hertz), "SM clock max": show.hertz(gpu.sm_clock_max_hertz),
-        "memory clock": show.hertz(gpu.memory_clock_hertz), "P-state": show.ABSENT if gpu.pstate is None else f"P{gpu.pstate}",
-    }  # fmt: skip
+        "temperature": show.celsius(gpu.temperature_celsius),
+        "slows down at": show.celsius(gpu.temperature_slowdown_celsius),
+        "memory temp": show.celsius(gpu.memory_temperature_celsius),
+        "fan": show.share(gpu.fan_ratio),
+        "SM clock": show.hertz(gpu.sm_clock_hertz),
+        "SM clock max": show.hertz(gpu.sm_clock_max_hertz),
+        "memory clock": show.hertz(gpu.memory_clock_hertz),
+        "P-state": show.ABSENT if gpu.pstate is None else f"P{gpu.pstate}",
+    }
 
 
 def _links(gpu: Gpu) -> Mapping[str, str]:
@@ -116,12 +155,16 @@ def _links(gpu: Gpu) -> Mapping[str, str]:
     link = show.ABSENT if p.generation is None else f"gen{p.generation} ×{p.width}"
     best = show.ABSENT if p.generation_max is None else f"gen{p.generation_max} ×{p.width_max}"
     return {
-        "PCIe": link, "PCIe could be": best,
-        "PCIe in": show.rate(p.receive_bytes_per_second), "PCIe out": show.rate(p.transmit_bytes_per_second),
+        "PCIe": link,
+        "PCIe could be": best,
+        "PCIe in": show.rate(p.receive_bytes_per_second),
+        "PCIe out": show.rate(p.transmit_bytes_per_second),
         "PCIe of link": traffic(p.receive_bytes_per_second, p.transmit_bytes_per_second, pcie_limit(gpu)),
-        "replays": show.count(p.replays), "NVLinks up": show.count(n.links_active),
-        "NVLink in": show.rate(n.receive_bytes_per_second), "NVLink out": show.rate(n.transmit_bytes_per_second),
-    }  # fmt: skip
+        "replays": show.count(p.replays),
+        "NVLinks up": show.count(n.links_active),
+        "NVLink in": show.rate(n.receive_bytes_per_second),
+        "NVLink out": show.rate(n.transmit_bytes_per_second),
+    }
 
 
 def _errors(errors: Errors) -> Mapping[str, str]:
@@ -129,11 +172,15 @@ def _errors(errors: Errors) -> Mapping[str, str]:
         return show.ABSENT if value is None else "yes" if value else "no"
 
     return {
-        "ECC corrected": show.count(errors.ecc_corrected_volatile), "ECC uncorrected": show.count(errors.ecc_uncorrected_volatile),
-        "corrected, ever": show.count(errors.ecc_corrected_aggregate), "uncorrected, ever": show.count(errors.ecc_uncorrected_aggregate),
-        "rows remapped": show.count(errors.remapped_rows_uncorrected), "remap pending": flag(errors.remapped_rows_pending),
-        "remap failed": flag(errors.remapped_rows_failed), "pages retired": show.count(errors.retired_pages_double_bit),
-    }  # fmt: skip
+        "ECC corrected": show.count(errors.ecc_corrected_volatile),
+        "ECC uncorrected": show.count(errors.ecc_uncorrected_volatile),
+        "corrected, ever": show.count(errors.ecc_corrected_aggregate),
+        "uncorrected, ever": show.count(errors.ecc_uncorrected_aggregate),
+        "rows remapped": show.count(errors.remapped_rows_uncorrected),
+        "remap pending": flag(errors.remapped_rows_pending),
+        "remap failed": flag(errors.remapped_rows_failed),
+        "pages retired": show.count(errors.retired_pages_double_bit),
+    }
 
 
 def _xids(errors: Errors) -> list[Line]:
@@ -142,5 +189,3 @@ def _xids(errors: Errors) -> list[Line]:
     seen = ", ".join(f"XID {code} × {times}" for code, times in errors.xid_counts.items())
     last = f", last at {show.clock(errors.xid_last_time)}" if errors.xid_last_time else ""
     return [line("   ", Span(f"✕ {seen}{last}", "alarm"))]
-
-

@@ -91,7 +91,9 @@ def _row(frame: Frame, layout: Layout, host: HostFrame, gpu: Gpu, gap: int) -> L
     cells = _cells(host, gpu, mark, graph)
     cells["membar"] = bar(memory_ratio(gpu), layout["membar"][1], "info") if "membar" in layout else ""
     made = row(layout, cells, key=key_of(host, gpu), gap=gap, lead=" ")
-    return made if host.current and gpu.state == "ok" else _outdated(made, mark if gpu.state != "ok" else None)
+    return (
+        made if host.current and gpu.state == "ok" else _outdated(made, mark if gpu.state != "ok" else None)
+    )
 
 
 def _outdated(made: Line, mark: Mark | None) -> Line:
@@ -99,7 +101,10 @@ def _outdated(made: Line, mark: Mark | None) -> Line:
     dim = made.dimmed()
     if mark is None:
         return dim
-    parts = tuple(s if mark.symbol in s.text or mark.word in s.text else d for s, d in zip(made.spans, dim.spans, strict=True))
+    parts = tuple(
+        s if mark.symbol in s.text or mark.word in s.text else d
+        for s, d in zip(made.spans, dim.spans, strict=True)
+    )
     return Line(parts, dim.slots)
 
 
@@ -108,7 +113,11 @@ def _cells(host: HostFrame, gpu: Gpu, mark: Mark, graph: int) -> dict[str, Cell]
     pcie, link = gpu.pcie, gpu.nvlink
     return {
         "host": clip(host.label, 10),
-        "gpu": [mark.span, Span(f" {gpu.index}", "strong"), Span("  MIG" if gpu.mig_enabled else "", "accent")],
+        "gpu": [
+            mark.span,
+            Span(f" {gpu.index}", "strong"),
+            Span("  MIG" if gpu.mig_enabled else "", "accent"),
+        ],
         "state": Span(state_words(gpu, mark), mark.role),
         "use": Span(show.percent(gpu.utilization_ratio), "strong"),
         "graph": Span(trail(host, gpu, graph), mark.role if mark.role != "dim" else "faint"),
@@ -121,7 +130,9 @@ def _cells(host: HostFrame, gpu: Gpu, mark: Mark, graph: int) -> dict[str, Cell]
         "reason": Span(", ".join(throttled(gpu)), "warn"),
         "sm": Span(show.percent(gpu.activity.sm_active_ratio)),
         "pcie": traffic(pcie.receive_bytes_per_second, pcie.transmit_bytes_per_second, pcie_limit(gpu)),
-        "nvlink": traffic(link.receive_bytes_per_second, link.transmit_bytes_per_second, link.bandwidth_bytes_per_second),
+        "nvlink": traffic(
+            link.receive_bytes_per_second, link.transmit_bytes_per_second, link.bandwidth_bytes_per_second
+        ),
         "procs": str(len(gpu.processes)),
         "run": Span(run_words(gpu, host.snapshot), "dim"),
     }
@@ -186,19 +197,33 @@ def card(host: HostFrame, gpu: Gpu, room: Room, tall: int = CARD) -> list[Line]:
     columns = [_gauge(*gauge, width, tall - 3) for gauge in gauges(host, gpu, mark)[:count]]
     body = [Line((Span("   "), *made.spans)) for made in beside(columns, [width] * count)]
     lines = [title, *body, line()]
-    return lines if host.current and gpu.state == "ok" else [_outdated(title, mark), *(b.dimmed() for b in lines[1:])]
+    return (
+        lines
+        if host.current and gpu.state == "ok"
+        else [_outdated(title, mark), *(b.dimmed() for b in lines[1:])]
+    )
 
 
 def _card_title(host: HostFrame, gpu: Gpu, mark: Mark) -> list[Cell]:
     assert host.snapshot is not None
-    where = f"{host.label} " if host.label != host.snapshot.host.hostname and host.mode == "" and "/" not in host.label else ""
+    where = (
+        f"{host.label} "
+        if host.label != host.snapshot.host.hostname and host.mode == "" and "/" not in host.label
+        else ""
+    )
     run = run_words(gpu, host.snapshot)
     held = throttled(gpu)
     return [
-        " ", mark.span, Span(f" GPU {gpu.index}  ", "strong"), Span(where + (gpu.name or ""), "dim"), "  ",
-        Span(state_words(gpu, mark), mark.role), Span(f" by {', '.join(held)}" if held and gpu.state == "ok" else "", mark.role),
-        Span(f"  {gpu.state_detail}" if gpu.state_detail else "", "dim"), Span(f"  ▸ {run}" if run else "", "dim"),
-    ]  # fmt: skip
+        " ",
+        mark.span,
+        Span(f" GPU {gpu.index}  ", "strong"),
+        Span(where + (gpu.name or ""), "dim"),
+        "  ",
+        Span(state_words(gpu, mark), mark.role),
+        Span(f" by {', '.join(held)}" if held and gpu.state == "ok" else "", mark.role),
+        Span(f"  {gpu.state_detail}" if gpu.state_detail else "", "dim"),
+        Span(f"  ▸ {run}" if run else "", "dim"),
+    ]
 
 
 Gauge = tuple[str, str, list[float | None], float, str]
@@ -209,14 +234,34 @@ def gauges(host: HostFrame, gpu: Gpu, mark: Mark) -> list[Gauge]:
     seen: Sequence[Reading] = list(host.trails.get(gpu.uuid, ()))
     heat = gpu.temperature_slowdown_celsius or 100.0
     return [
-        ("use", show.percent(gpu.utilization_ratio), [r.use for r in seen], 1.0, mark.role if mark.role != "dim" else "info"),
+        (
+            "use",
+            show.percent(gpu.utilization_ratio),
+            [r.use for r in seen],
+            1.0,
+            mark.role if mark.role != "dim" else "info",
+        ),
         ("memory", memory_words(gpu), [r.memory for r in seen], gpu.memory_total_bytes or 1.0, "info"),
-        ("power", show.watts(gpu.power_watts, gpu.power_limit_watts), [r.power for r in seen], gpu.power_limit_watts or 1.0, "accent"),
-        ("heat", f"{show.celsius(gpu.temperature_celsius)}  {show.hertz(gpu.sm_clock_hertz)}", [r.temperature for r in seen], heat, "dim"),
+        (
+            "power",
+            show.watts(gpu.power_watts, gpu.power_limit_watts),
+            [r.power for r in seen],
+            gpu.power_limit_watts or 1.0,
+            "accent",
+        ),
+        (
+            "heat",
+            f"{show.celsius(gpu.temperature_celsius)}  {show.hertz(gpu.sm_clock_hertz)}",
+            [r.temperature for r in seen],
+            heat,
+            "dim",
+        ),
     ]
 
 
-def _gauge(name: str, value: str, samples: list[float | None], top: float, role: str, width: int, height: int) -> list[Line]:
+def _gauge(
+    name: str, value: str, samples: list[float | None], top: float, role: str, width: int, height: int
+) -> list[Line]:
     head = line(Span(f"{name} ", "head"), Span(value, "strong"), width=width)
     return [head, *(line(Span(text, role)) for text in history(samples, width, height, top))]
 
@@ -225,8 +270,21 @@ def mig_lines(gpu: Gpu, room: Room) -> list[Line]:
     """The instances of a partitioned card: their memory is all the driver tells of them."""
     out = []
     for part in gpu.mig:
-        ratio = part.memory_used_bytes / part.memory_total_bytes if part.memory_used_bytes is not None and part.memory_total_bytes else None
+        ratio = (
+            part.memory_used_bytes / part.memory_total_bytes
+            if part.memory_used_bytes is not None and part.memory_total_bytes
+            else None
+        )
         name = fit(f"{part.name or part.uuid}", 14)
         text = show.of(part.memory_used_bytes, part.memory_total_bytes)
-        out.append(line("     ", name, fit(f"GI {part.gpu_instance} CI {part.compute_instance}", 12), *bar(ratio, min(30, room.width // 4), "info"), f"  {text}", width=room.width))
+        out.append(
+            line(
+                "     ",
+                name,
+                fit(f"GI {part.gpu_instance} CI {part.compute_instance}", 12),
+                *bar(ratio, min(30, room.width // 4), "info"),
+                f"  {text}",
+                width=room.width,
+            )
+        )
     return out

@@ -58,7 +58,9 @@ def runs_on(gpu: Gpu, snapshot: Snapshot) -> list[Run]:
 
 def throttled(gpu: Gpu) -> list[str]:
     """Why the clocks are down, without the reasons that are no loss."""
-    return [REASONS.get(name, name) for name, on in (gpu.throttle or {}).items() if on and name not in HARMLESS]
+    return [
+        REASONS.get(name, name) for name, on in (gpu.throttle or {}).items() if on and name not in HARMLESS
+    ]
 
 
 def starving(run: Run) -> bool:

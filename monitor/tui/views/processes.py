@@ -108,7 +108,9 @@ def _joined(host: HostFrame, snapshot: Snapshot) -> Iterator[Entry]:
 def matches(entry: Entry, text: str) -> bool:
     """Every word of the filter must occur somewhere in the row."""
     p = entry.process
-    where = " ".join(str(v) for v in (p.pid, p.user, p.name, p.command, p.role, p.run, entry.job) if v).lower()
+    where = " ".join(
+        str(v) for v in (p.pid, p.user, p.name, p.command, p.role, p.run, entry.job) if v
+    ).lower()
     return all(word in where for word in text.lower().split())
 
 
@@ -119,7 +121,11 @@ def _tree(ordered: list[Entry]) -> Iterator[Entry]:
     for entry in ordered:
         parent = (entry.host.label, entry.process.parent)
         children.setdefault(parent if parent in known else (entry.host.label, None), []).append(entry)
-    stack = [(e, 0) for label in dict.fromkeys(e.host.label for e in ordered) for e in children.get((label, None), ())]
+    stack = [
+        (e, 0)
+        for label in dict.fromkeys(e.host.label for e in ordered)
+        for e in children.get((label, None), ())
+    ]
     stack.reverse()
     while stack:
         entry, depth = stack.pop()
@@ -142,7 +148,9 @@ def _footnotes(frame: Frame, order: Order, room: Room, count: int) -> list[Line]
     left = sum(host.snapshot.dropped.get("processes", 0) for host in frame.hosts if host.snapshot)
     notes = [f"{left} more processes left out by the daemon's cap"] if left else []
     if not count:
-        notes.append(f"no process matches “{order.text}”" if order.text else "no training process, nothing on a GPU")
+        notes.append(
+            f"no process matches “{order.text}”" if order.text else "no training process, nothing on a GPU"
+        )
     return [line(Span(f"   {note}", "dim"), width=room.width) for note in notes]
 
 

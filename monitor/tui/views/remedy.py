@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from monitor.snapshot import Finding, Speedup
+from monitor.store.ledger import Entry
 from monitor.tui import format as show
-from monitor.tui.archive import Realised
 from monitor.tui.frame import Frame, HostFrame
 from monitor.tui.text import Block, Line, Span, clip, fit, line, wrap
 from monitor.tui.views.findings import concerns, gain
@@ -18,8 +18,14 @@ def preview(frame: Frame, host: HostFrame, finding: Finding, room: Room) -> Bloc
     """The fix of the chosen finding, beside the list."""
     width = room.width - 2
     head = line(Span(" Fix", "title"), Span(f"  {finding.remedy.summary}", "strong"), width=room.width)
-    rows = [*_indent(diff_lines(finding.remedy.change, width - 2)), line(), *_indent(_gain_lines(finding, width))]
-    return Block((head,), tuple(rows) if finding.remedy.summary else (line(Span("   nothing to fix", "dim")),))
+    rows = [
+        *_indent(diff_lines(finding.remedy.change, width - 2)),
+        line(),
+        *_indent(_gain_lines(finding, width)),
+    ]
+    return Block(
+        (head,), tuple(rows) if finding.remedy.summary else (line(Span("   nothing to fix", "dim")),)
+    )
 
 
 def about(frame: Frame, host: HostFrame, finding: Finding, room: Room) -> list[Line]:
@@ -28,10 +34,19 @@ def about(frame: Frame, host: HostFrame, finding: Finding, room: Room) -> list[L
     width = room.width - 3
     since = f" · for {show.duration(frame.now.wall - finding.since)}" if finding.since else ""
     facts = f"{mark.word} · {finding.id} · {concerns(frame, host, finding)}{since}"
-    lines = [line(Span(f" {mark.symbol} ", mark.role), Span(clip(finding.title, width), mark.role if mark.role != "dim" else "strong"))]
+    lines = [
+        line(
+            Span(f" {mark.symbol} ", mark.role),
+            Span(clip(finding.title, width), mark.role if mark.role != "dim" else "strong"),
+        )
+    ]
     lines += [line("   ", Span(clip(facts, width), "dim")), line()]
     if finding.why:
-        lines += [section("Why it matters"), *(line("   ", text) for text in wrap(finding.why, width)), line()]
+        lines += [
+            section("Why it matters"),
+            *(line("   ", text) for text in wrap(finding.why, width)),
+            line(),
+        ]
     return [*lines, section("Evidence"), *evidence(finding, room), line()]
 
 
@@ -57,7 +72,11 @@ def change(finding: Finding, room: Room) -> list[Line]:
     """The remedy as a diff, then the predicted gain with its range."""
     if not finding.remedy.summary:
         return [section("Nothing to change")]
-    lines = [section("What to change"), *(line("   ", Span(t, "strong")) for t in wrap(finding.remedy.summary, room.width - 4)), line()]
+    lines = [
+        section("What to change"),
+        *(line("   ", Span(t, "strong")) for t in wrap(finding.remedy.summary, room.width - 4)),
+        line(),
+    ]
     if finding.remedy.change:
         lines += [*_indent(diff_lines(finding.remedy.change, room.width - 5)), line()]
     return [*lines, section("Predicted gain"), *_indent(_gain_lines(finding, room.width - 4)), line()]
@@ -72,7 +91,9 @@ def diff_lines(text: str, width: int) -> list[Line]:
     roles = {"+": "add", "-": "del", "@": "accent"}
     raw = text.rstrip("\n").split("\n") if text else []
     is_diff = any(part[:1] in ("+", "-") for part in raw)
-    return [line(Span(fit_text(part, width), roles.get(part[:1], "") if is_diff else "accent")) for part in raw]
+    return [
+        line(Span(fit_text(part, width), roles.get(part[:1], "") if is_diff else "accent")) for part in raw
+    ]
 
 
 def fit_text(text: str, width: int) -> str:
@@ -100,17 +121,33 @@ def scale(speed: Speedup, width: int) -> Line:
     cells[low : high + 1] = ["━"] * (high - low + 1)
     cells[likely] = "█"
     body = "".join(cells)
-    return line(Span("×1 ", "dim"), Span(body[:low], "faint"), Span(body[low:], "good"), Span(f" ×{top:.1f}", "dim"))
+    return line(
+        Span("×1 ", "dim"), Span(body[:low], "faint"), Span(body[low:], "good"), Span(f" ×{top:.1f}", "dim")
+    )
 
 
-def realised(entries: Sequence[Realised], room: Room) -> list[Line]:
+def realised(entries: Sequence[Entry], room: Room) -> list[Line]:
     """After the change: what was predicted against what was measured."""
     if not entries:
-        text = "after a change: gpumon compare BEFORE AFTER, and it is listed here"
-        return [section("Predicted and realised"), line("   ", Span(clip(text, room.width - 4), "dim")), line()]
+        text = "after the change, gpumon compare BEFORE AFTER shows it here"
+        return [
+            section("Predicted and realised"),
+            line("   ", Span(clip(text, room.width - 4), "dim")),
+            line(),
+        ]
     lines = [section("Predicted and realised")]
     for entry in entries:
-        mark = Span("✓ ", "good") if entry.inside else Span("◆ ", "warn")
+        if entry.realised is None:
+            continue
+        mark = Span("✓ ", "good") if entry.low <= entry.realised <= entry.high else Span("◆ ", "warn")
         what = f"predicted {show.gain(entry.low, entry.likely, entry.high)}, realised ×{entry.realised:.2f}"
-        lines.append(line("   ", mark, Span(what, "strong"), Span(f"  {entry.before} → {entry.after}", "dim"), width=room.width))
+        lines.append(
+            line(
+                "   ",
+                mark,
+                Span(what, "strong"),
+                Span(f"  {entry.run} → {entry.after_run or entry.run}", "dim"),
+                width=room.width,
+            )
+        )
     return [*lines, line()]

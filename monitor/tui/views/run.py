@@ -22,13 +22,24 @@ def summary(run: Run, now: float, room: Room) -> list[Line]:
     mark = RUN[run.state]
     width = room.width - 3
     since = show.duration((run.ended or now) - run.started)
-    facts = [f"{mark.word} {since}", run.user, run.script or run.command, f"git {run.git_commit}" if run.git_commit else None]
+    facts = [
+        f"{mark.word} {since}",
+        run.user,
+        run.script or run.command,
+        f"git {run.git_commit}" if run.git_commit else None,
+    ]
     facts += [run.container, run.pod, f"slurm {run.slurm_job}" if run.slurm_job else None]
-    head = line(Span(f" {mark.symbol} ", mark.role), Span(run.name, "strong"), Span("  " + " · ".join(f for f in facts if f), "dim"), width=room.width)
+    head = line(
+        Span(f" {mark.symbol} ", mark.role),
+        Span(run.name, "strong"),
+        Span("  " + " · ".join(f for f in facts if f), "dim"),
+        width=room.width,
+    )
     lines = [head, *_flow(_figures(run), room)]
     stuck = hanging(run)
     if run.state == "stalled" and stuck is not None:
-        text = f"rank {stuck.rank} stands in {stuck.live_phase} for {show.duration(stuck.live_seconds)}; usual step {show.seconds(run.step.p50)}"
+        text = f"rank {stuck.rank} stands in {stuck.live_phase} for {show.duration(stuck.live_seconds)}"
+        text += f"; usual step {show.seconds(run.step.p50)}"
         lines.append(line(Span(clip(f" ▲ {text}", width), "alarm")))
     return lines
 
@@ -57,7 +68,12 @@ def _figures(run: Run) -> list[tuple[str, Cell]]:
         ("loss", show.number(first.loss if first else None)),
         ("epoch", show.count(first.epoch if first else None)),
         ("ranks", f"{len(run.ranks)}/{run.world_size}"),
-        ("own cost", show.ABSENT if not first or first.overhead_ratio is None else f"{first.overhead_ratio * 100:.2g} %"),
+        (
+            "own cost",
+            show.ABSENT
+            if not first or first.overhead_ratio is None
+            else f"{first.overhead_ratio * 100:.2g} %",
+        ),
     ]
     if run.tokens_per_second:
         pairs.insert(3, ("tokens/s", show.number(run.tokens_per_second)))
@@ -67,15 +83,39 @@ def _figures(run: Run) -> list[tuple[str, Cell]]:
 def phases(run: Run, room: Room) -> list[Line]:
     """The step as one bar, and every phase with its times."""
     shares = {phase.name: phase.share for phase in run.phases}
-    lines = [section("Where the step goes"), line("   ", *phase_bar(shares, room.width - 5, plain=room.plain))]
+    lines = [
+        section("Where the step goes"),
+        line("   ", *phase_bar(shares, room.width - 5, plain=room.plain)),
+    ]
     head = ("phase", "share", "mean", "p50", "p95")
-    lines.append(line("   ", *(fit(Span(t, "head"), w, ">" if w < 13 else "<") for t, w in zip(head, (14, 7, 11, 11, 11), strict=True))))
+    lines.append(
+        line(
+            "   ",
+            *(
+                fit(Span(t, "head"), w, ">" if w < 13 else "<")
+                for t, w in zip(head, (14, 7, 11, 11, 11), strict=True)
+            ),
+        )
+    )
     known = {phase.name: phase for phase in run.phases}
     for name in phase_order(shares):
         phase = known[name]
         swatch = Span("  ", role_of(name)) if not room.plain else Span(SHORT.get(name, name)[0] + " ")
-        figures = (show.seconds(phase.mean_seconds), show.seconds(phase.p50_seconds), show.seconds(phase.p95_seconds))
-        lines.append(line("   ", swatch, " ", fit(name, 11), fit(Span(show.percent(phase.share), "strong"), 7, ">"), *(fit(text, 11, ">") for text in figures)))
+        figures = (
+            show.seconds(phase.mean_seconds),
+            show.seconds(phase.p50_seconds),
+            show.seconds(phase.p95_seconds),
+        )
+        lines.append(
+            line(
+                "   ",
+                swatch,
+                " ",
+                fit(name, 11),
+                fit(Span(show.percent(phase.share), "strong"), 7, ">"),
+                *(fit(text, 11, ">") for text in figures),
+            )
+        )
     return [*lines, line()]
 
 
@@ -115,7 +155,9 @@ def _stall_marks(axis: Axis) -> Line | None:
     """A letter under every window that held a stall: V validate, C checkpoint, R recompile."""
     if not any(window.stalls for window in axis.windows):
         return None
-    marks = "".join((_letter(window.stalls[0]) if window.stalls else "·").ljust(axis.cells) for window in axis.windows)
+    marks = "".join(
+        (_letter(window.stalls[0]) if window.stalls else "·").ljust(axis.cells) for window in axis.windows
+    )
     return line(fit(Span("stalls", "dim"), GUTTER - 1, ">"), " ", Span(marks, "warn"))
 
 
@@ -123,7 +165,18 @@ def _letter(kind: str) -> str:
     return STALL_LETTERS.get(kind, kind[:1].upper() or "?")
 
 
-def graph(title: str, note: str, axis: Axis, values: Sequence[float | None], room: Room, *, unit: str = "number", dots: Sequence[float | None] = (), height: int = 3, role: str = "info") -> list[Line]:
+def graph(
+    title: str,
+    note: str,
+    axis: Axis,
+    values: Sequence[float | None],
+    room: Room,
+    *,
+    unit: str = "number",
+    dots: Sequence[float | None] = (),
+    height: int = 3,
+    role: str = "info",
+) -> list[Line]:
     """One braille graph over the run with its scale at the left; nothing when there is no value."""
     known = [value for value in (*values, *dots) if value is not None]
     if not known:
@@ -134,7 +187,9 @@ def graph(title: str, note: str, axis: Axis, values: Sequence[float | None], roo
     lines = [line(Span(f" {title}", "title"), Span(f"  {note}", "dim"), width=room.width)]
     for index, text in enumerate(rows):
         label = say(top) if index == 0 else say(low) if index == height - 1 and height > 1 else ""
-        lines.append(line(fit(Span(label if label != "0 µs" else "0", "dim"), GUTTER - 1, ">"), " ", Span(text, role)))
+        lines.append(
+            line(fit(Span(label if label != "0 µs" else "0", "dim"), GUTTER - 1, ">"), " ", Span(text, role))
+        )
     return lines
 
 
@@ -145,13 +200,56 @@ def graphs(run: Run, room: Room, height: int = 3) -> list[Line]:
         return []
     ws = axis.windows
     mark = _stall_marks(axis)
-    step = graph("Step time", f"fill p50 {show.seconds(run.step.p50)}, dots p95 {show.seconds(run.step.p95)}", axis, [w.step_p50 for w in ws], room, unit="seconds", dots=[w.step_p95 for w in ws], height=height + 1)
+    step = graph(
+        "Step time",
+        f"fill p50 {show.seconds(run.step.p50)}, dots p95 {show.seconds(run.step.p95)}",
+        axis,
+        [w.step_p50 for w in ws],
+        room,
+        unit="seconds",
+        dots=[w.step_p95 for w in ws],
+        height=height + 1,
+    )
     parts = [
         [*step, *([mark] if mark and step else [])],
-        graph("Samples/s", show.number(run.samples_per_second), axis, [w.samples_per_second for w in ws], room, height=height, role="good"),
-        graph("GPU use", "", axis, [w.gpu_utilization_ratio for w in ws], room, unit="ratio", height=height, role="good"),
-        graph("Loss", show.number(run.ranks[0].loss if run.ranks else None), axis, [w.loss for w in ws], room, height=height, role="accent"),
+        graph(
+            "Samples/s",
+            show.number(run.samples_per_second),
+            axis,
+            [w.samples_per_second for w in ws],
+            room,
+            height=height,
+            role="good",
+        ),
+        graph(
+            "GPU use",
+            "",
+            axis,
+            [w.gpu_utilization_ratio for w in ws],
+            room,
+            unit="ratio",
+            height=height,
+            role="good",
+        ),
+        graph(
+            "Loss",
+            show.number(run.ranks[0].loss if run.ranks else None),
+            axis,
+            [w.loss for w in ws],
+            room,
+            height=height,
+            role="accent",
+        ),
         graph("GPU memory", "", axis, [w.device_memory_bytes for w in ws], room, unit="bytes", height=height),
-        graph("Host memory", "resident, with workers", axis, [w.rss_bytes for w in ws], room, unit="bytes", height=height, role="dim"),
+        graph(
+            "Host memory",
+            "resident, with workers",
+            axis,
+            [w.rss_bytes for w in ws],
+            room,
+            unit="bytes",
+            height=height,
+            role="dim",
+        ),
     ]
     return [made for part in parts if part for made in (*part, line())]

@@ -87,11 +87,14 @@ def loader(run: Run, room: Room) -> list[Line]:
     if times is None or not times.batches:
         return []
     pairs = {
-        "sampler": show.seconds(times.sampler_seconds), "fetch a batch": show.seconds(times.fetch_seconds),
-        "one __getitem__": show.seconds(times.getitem_seconds), "collate": show.seconds(times.collate_seconds),
-        "wait for worker": show.seconds(times.wait_seconds), "pin": show.seconds(times.pin_seconds),
+        "sampler": show.seconds(times.sampler_seconds),
+        "fetch a batch": show.seconds(times.fetch_seconds),
+        "one __getitem__": show.seconds(times.getitem_seconds),
+        "collate": show.seconds(times.collate_seconds),
+        "wait for worker": show.seconds(times.wait_seconds),
+        "pin": show.seconds(times.pin_seconds),
         "workers busy": show.share(times.worker_busy_ratio),
-    }  # fmt: skip
+    }
     return [section("Inside the loader"), *pairs_lines(pairs, room), line()]
 
 
@@ -101,7 +104,11 @@ def scalars(run: Run, room: Room) -> list[Line]:
     if not found:
         return []
     own = {key: show.value_of(key, value) for key, value in found.items() if "." not in key}
-    probes = {show.label(key).replace(".", " "): show.value_of(key, value) for key, value in found.items() if "." in key}
+    probes = {
+        show.label(key).replace(".", " "): show.value_of(key, value)
+        for key, value in found.items()
+        if "." in key
+    }
     return [section("Scalars"), *pairs_lines(own | probes, room), line()]
 
 
@@ -115,7 +122,11 @@ def configuration(run: Run, room: Room) -> list[Line]:
         if isinstance(value, Mapping):
             lines += _group(key, value, room)
         elif isinstance(value, list):
-            lines += [made for item in value for made in _group(key, item if isinstance(item, Mapping) else {"": item}, room)]
+            lines += [
+                made
+                for item in value
+                for made in _group(key, item if isinstance(item, Mapping) else {"": item}, room)
+            ]
     if run.command:
         lines += _group("command", {"": run.command}, room)
     return [*lines, line()]
@@ -124,11 +135,19 @@ def configuration(run: Run, room: Room) -> list[Line]:
 def _group(name: str, values: Mapping[str, Any], room: Room) -> list[Line]:
     text = " · ".join(f"{key} {_plain(key, value)}".strip() for key, value in values.items())
     parts = wrap(text, max(10, room.width - 16))
-    return [line("   ", fit(Span(name if index == 0 else "", "dim"), 11), " ", part) for index, part in enumerate(parts) if text]
+    return [
+        line("   ", fit(Span(name if index == 0 else "", "dim"), 11), " ", part)
+        for index, part in enumerate(parts)
+        if text
+    ]
 
 
 def _plain(key: str, value: Any) -> str:
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) and value < 10_000 else show.value_of(key, value)
+    return (
+        str(value)
+        if isinstance(value, int) and not isinstance(value, bool) and value < 10_000
+        else show.value_of(key, value)
+    )
 
 
 def pairs_lines(pairs: Mapping[str, str], room: Room) -> Iterable[Line]:

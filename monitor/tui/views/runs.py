@@ -85,7 +85,9 @@ def _cells(snapshot: Snapshot, run: Run) -> dict[str, Cell]:
         "p95": show.seconds(run.step.p95),
         "trend": trend(run.trend_ratio),
         "starved": Span(show.percent(run.starved_ratio), "alarm" if starving(run) else ""),
-        "now": Span(f"{stuck.live_phase} {show.seconds(stuck.live_seconds)}" if stuck and alive else run.state, "dim"),
+        "now": Span(
+            f"{stuck.live_phase} {show.seconds(stuck.live_seconds)}" if stuck and alive else run.state, "dim"
+        ),
     }
 
 

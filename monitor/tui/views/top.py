@@ -169,5 +169,7 @@ def unreachable(frame: Frame, room: Room) -> list[Line]:
             mark = LINKS[host.link]
             age = f", last readings {show.duration(host.age)} old" if host.age is not None else ""
             text = f"{host.label} {mark.word}{age}: {host.error or 'no answer yet'}"
-            out.append(line(Span(f" {mark.symbol} ", mark.role), clip(text, room.width - 4), width=room.width))
+            out.append(
+                line(Span(f" {mark.symbol} ", mark.role), clip(text, room.width - 4), width=room.width)
+            )
     return out

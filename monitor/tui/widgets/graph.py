@@ -18,7 +18,14 @@ DOT_LEFT = (0x00, 0x40, 0x04, 0x02, 0x01)
 DOT_RIGHT = (0x00, 0x80, 0x20, 0x10, 0x08)
 
 PHASES = ("data", "transfer", "forward", "backward", "optimizer")
-SHORT = {"data": "data", "transfer": "copy", "forward": "fwd", "backward": "bwd", "optimizer": "opt", "other": "other"}
+SHORT = {
+    "data": "data",
+    "transfer": "copy",
+    "forward": "fwd",
+    "backward": "bwd",
+    "optimizer": "opt",
+    "other": "other",
+}
 
 
 def history(
@@ -43,7 +50,9 @@ def _levels(samples: Sequence[float | None], width: int, steps: int, low: float,
     """Filled dots of each column, right-anchored; a sample that is there shows at least one."""
     shown = list(samples[-2 * width :]) if width > 0 else []
     span = top - low
-    levels = [0 if v is None or span <= 0 else max(1, min(steps, round((v - low) / span * steps))) for v in shown]
+    levels = [
+        0 if v is None or span <= 0 else max(1, min(steps, round((v - low) / span * steps))) for v in shown
+    ]
     return [0] * (2 * width - len(levels)) + levels
 
 
@@ -119,7 +128,9 @@ def phase_bar(shares: Mapping[str, float], width: int, *, plain: bool = False) -
 
 def _part(name: str, cells: int, value: float, plain: bool) -> Span:
     short = SHORT.get(name, name)
-    label = next((text for text in (f"{short} {value * 100:.0f}", short, short[0]) if len(text) + 1 <= cells), "")
+    label = next(
+        (text for text in (f"{short} {value * 100:.0f}", short, short[0]) if len(text) + 1 <= cells), ""
+    )
     if not plain:
         return Span(label.center(cells) if len(label) > 1 else label.ljust(cells), role_of(name))
     fill = _letter(name)
@@ -128,7 +139,9 @@ def _part(name: str, cells: int, value: float, plain: bool) -> Span:
     return Span(f" {label} ".center(cells, fill), "")
 
 
-def stacked(columns: Sequence[Mapping[str, float]], width: int, height: int, *, plain: bool = False) -> list[list[Span]]:
+def stacked(
+    columns: Sequence[Mapping[str, float]], width: int, height: int, *, plain: bool = False
+) -> list[list[Span]]:
     """Shares over time as stacked columns, the step's first phase at the bottom.
 
     In colour a cell holds two layers (upper and lower half); plain fills with letters.
@@ -157,7 +170,9 @@ def _halves(piles: Sequence[Sequence[str]], upper: int, wide: int) -> list[Span]
     out: list[Span] = []
     for pile in piles:
         above, below = pile[upper], pile[upper - 1]
-        role = "" if not above and not below else role_of(above) if above == below else half_role(above, below)
+        role = (
+            "" if not above and not below else role_of(above) if above == below else half_role(above, below)
+        )
         text = (" " if above == below else "▀") * wide
         if out and out[-1].role == role:
             out[-1] = Span(out[-1].text + text, role)

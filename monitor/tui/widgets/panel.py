@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import cast
+from typing import ClassVar, cast
 
 from rich.segment import Segment
 from textual import events
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
@@ -44,7 +44,7 @@ class Panel(ScrollView, can_focus=True):
             scrollbar-background: $background; scrollbar-background-hover: $background;
             scrollbar-background-active: $background; background: transparent; }
     """
-    BINDINGS = [
+    BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down,j", "move(1)", "Down", show=False, tooltip="Next row, or scroll"),
         Binding("up,k", "move(-1)", "Up", show=False, tooltip="Previous row, or scroll"),
         Binding("right", "side(1)", "Right", show=False, tooltip="Next item of the row"),
@@ -71,7 +71,9 @@ class Panel(ScrollView, can_focus=True):
     class Moved(Chosen):
         """The cursor is on another slot."""
 
-    def __init__(self, build: Build, *, id: str | None = None, classes: str | None = None, focusable: bool = True) -> None:
+    def __init__(
+        self, build: Build, *, id: str | None = None, classes: str | None = None, focusable: bool = True
+    ) -> None:
         super().__init__(id=id, classes=classes)
         self._build = build
         self._lines: tuple[Line, ...] = ()
@@ -163,7 +165,10 @@ class Panel(ScrollView, can_focus=True):
             pointer = plain("▸") if getattr(self.app, "ascii_only", False) else "▸"
             first = inside[0]
             inside[:1] = [Segment(pointer, styles.get("key")), Segment(first.text[1:], first.style)]
-        marked = [Segment(s.text, s.style + ground if s.style and not s.style.bgcolor else (s.style or ground)) for s in inside]
+        marked = [
+            Segment(s.text, s.style + ground if s.style and not s.style.bgcolor else (s.style or ground))
+            for s in inside
+        ]
         return Strip([*parts[0], *marked, *(parts[2] if len(parts) > 2 else ())])
 
     # ── cursor ───────────────────────────────────────────────────────────────────────────────────
