@@ -15,7 +15,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from monitor.errors import UserError
-from monitor.snapshot import Finding, Run, Snapshot, encode
+from monitor.runs.catalog import MAX_ROWS, Catalog, Now
+from monitor.runs.listing import shown
+from monitor.snapshot import encode
 from monitor.store.history import MAX_POINTS, MAX_STEPS, History, RunRecord
 from monitor.store.schema import StoreError
 from monitor.web.service import Service
@@ -56,10 +58,6 @@ def _history(service: Service) -> History:
     return service.store
 
 
-def _latest(service: Service) -> Snapshot | None:
-    return service.feed.latest.snapshot if service.feed.latest else None
-
-
 def _number(request: Request, name: str, default: float, low: float, high: float) -> float:
     text = request.query_params.get(name)
     if text is None or text == "":
@@ -80,36 +78,40 @@ def _whole(request: Request, name: str, default: int, low: int, high: int) -> in
 # ── Questions ────────────────────────────────────────────────────────────────────────────────────
 
 
-def runs(request: Request, service: Service) -> list[RunRecord]:
-    """Live runs as they are now, then past ones; the newest first."""
-    limit = _whole(request, "limit", 200, 1, 10_000)
-    live = {record.run.id: record for record in _live(service)}
-    past = [] if service.store is None else service.store.runs(limit=limit)
-    kept = [*live.values(), *(record for record in past if record.run.id not in live)]
-    kept.sort(key=lambda record: -record.run.started)
-    return kept[:limit]
+def runs(request: Request, service: Service) -> Any:
+    """One row a run, live and past, the newest first."""
+    limit = _whole(request, "limit", MAX_ROWS, 1, MAX_ROWS)
+    return _catalog(service).rows(limit=limit, state=request.query_params.get("state") or None)
 
 
-def _live(service: Service) -> list[RunRecord]:
-    snapshot = _latest(service)
-    if snapshot is None:
-        return []
-    return [RunRecord(run, _findings(snapshot, run), snapshot.time) for run in snapshot.runs]
+def run(request: Request, service: Service) -> Any:
+    """Everything about one run, with its findings."""
+    return shown(_record(service, request.path_params["run"]))
 
 
-def _findings(snapshot: Snapshot, run: Run) -> tuple[Finding, ...]:
-    return tuple(finding for finding in snapshot.findings if finding.run == run.id)
+def _record(service: Service, wanted: str) -> RunRecord:
+    try:
+        return _catalog(service).record(wanted)
+    except UserError as error:
+        raise BadRequest(error.sentence, 404) from None
 
 
-def run(request: Request, service: Service) -> RunRecord:
-    wanted = request.path_params["run"]
-    for record in _live(service):
-        if record.run.id == wanted:
-            return record
-    found = None if service.store is None else service.store.run(wanted)
-    if found is None:
-        raise BadRequest(f"no such run: {wanted}", 404)
-    return found
+def _catalog(service: Service) -> Catalog:
+    def now() -> Now:
+        latest = service.feed.latest
+        if latest is None:
+            return Now()
+        return Now(latest.snapshot.runs, latest.snapshot.findings, latest.snapshot.time)
+
+    return Catalog(now, service.store)
+
+
+def compare(request: Request, service: Service) -> Any:
+    """Run ``a`` against run ``b``; what was realised of a's predictions goes into the ledger."""
+    a, b = (request.query_params.get(name, "") for name in ("a", "b"))
+    if not a or not b:
+        raise BadRequest("compare needs two runs: /api/v1/compare?a=RUN&b=RUN")
+    return _catalog(service).compare(_record(service, a).run.id, _record(service, b).run.id)
 
 
 def steps(request: Request, service: Service) -> Any:
@@ -143,6 +145,7 @@ ROUTES: list[tuple[str, Answer]] = [
     ("/api/v1/runs", _answering(runs)),
     ("/api/v1/runs/{run}", _answering(run)),
     ("/api/v1/runs/{run}/steps", _answering(steps)),
+    ("/api/v1/compare", _answering(compare)),
     ("/api/v1/history", _answering(history)),
     ("/api/v1/ledger", _answering(ledger)),
 ]
