@@ -8,7 +8,7 @@ from monitor.runs.tally import Tally
 from monitor.snapshot import Window
 
 WINDOWS = 64
-FIRST_WIDTH_NS = 250_000_000
+FIRST_WIDTH_NS = 62_500_000
 TREND_STEPS = 5
 """Least steps of a stretch for its rate to say anything."""
 TREND_STRETCHES = 6

@@ -58,8 +58,8 @@ class Store(History):
         self._database: sqlite3.Connection | None = None
         self._retry_at = 0.0
         self._pending: list[tuple[RingIdentity, Chunk | None, bytes]] = []
-        self._rings: set[str] = set()
-        """Keys of the rings this process has written to."""
+        self._rings: dict[str, int] = {}
+        """Key of each ring this process has written to → the time it left there."""
         self._series: dict[tuple[str, str], int] = {}
         self._written: dict[str, tuple[float, int]] = {}
         """Run → when its row was last written, and a digest of it."""
@@ -236,25 +236,28 @@ class Store(History):
     def _write_pending(self, database: sqlite3.Connection) -> None:
         now_us = time.time_ns() // 1000
         ids: dict[str, int] = {}
+        strangers: set[int] = set()
         for key, (ring, counters) in {r.key: (r, c) for r, _, c in self._pending}.items():
+            left = database.execute("SELECT updated_us FROM rings WHERE key = ?", (key,)).fetchone()
             ids[key] = _ring_id(database, ring, counters, now_us)
+            if left is not None and left[0] != self._rings.get(key):
+                strangers.add(ids[key])
         rows = [
             (ids[ring.key], chunk.first, chunk.count, chunk.begin_us, chunk.end_us, chunk.packed)
             for ring, chunk, _ in self._pending
             if chunk is not None
         ]
-        self._clear_overlap(database, rows, ids)
+        self._clear_overlap(database, rows, strangers)
         database.executemany("INSERT OR REPLACE INTO chunks VALUES (?, ?, ?, ?, ?, ?)", rows)
+        self._rings |= dict.fromkeys(ids, now_us)
 
-    def _clear_overlap(self, database: sqlite3.Connection, rows: list[Any], ids: dict[str, int]) -> None:
-        """A ring that could not be resumed (the database failed then) is read again from its start:
-        what was stored of that stretch goes first."""
-        new = {ids[key] for key in ids.keys() - self._rings}
-        for ring in new:
+    def _clear_overlap(self, database: sqlite3.Connection, rows: list[Any], strangers: set[int]) -> None:
+        """A ring that could not be resumed (the database failed then), or that another process has
+        written to since, is written anew from here: what was stored of that stretch goes first."""
+        for ring in strangers:
             first = min((row[1] for row in rows if row[0] == ring), default=None)
             if first is not None:
                 database.execute("DELETE FROM chunks WHERE ring = ? AND first + count > ?", (ring, first))
-        self._rings |= ids.keys()
 
     def _write_snapshot(self, database: sqlite3.Connection, snapshot: Snapshot) -> None:
         now_us = int(snapshot.time * 1e6)
