@@ -6,7 +6,6 @@ import contextlib
 import json
 import mmap
 import os
-import platform
 import threading
 import time
 from array import array
@@ -20,7 +19,8 @@ except ImportError:  # Windows: pid and creation time stand in for the lock
     fcntl = None  # type: ignore[assignment]
 
 # x86 keeps stores in order; elsewhere a released and re-acquired lock is the barrier.
-_WEAK_ORDER = platform.machine().lower() not in ("x86_64", "amd64", "i386", "i686")
+_MACHINE = os.uname().machine if hasattr(os, "uname") else os.environ.get("PROCESSOR_ARCHITECTURE", "")
+_WEAK_ORDER = _MACHINE.lower() not in ("x86_64", "amd64", "i386", "i686")
 
 _own: set[str] = set()
 """Rings this process writes now."""
@@ -61,6 +61,9 @@ class RingWriter:
 
     def _map(self) -> None:
         self._mmap = mmap.mmap(self._fd, 0)
+        self._view()
+
+    def _view(self) -> None:
         self.words = memoryview(self._mmap).cast("Q")
         at = ring.SCALARS_AT
         self.scalars = memoryview(self._mmap)[at : at + ring.SCALARS * 8].cast("d")
@@ -110,10 +113,22 @@ class RingWriter:
             _allocate(self._fd, size)
         except OSError:
             return  # a full tmpfs: wrap in what there is
-        self._unmap()
-        self._map()
+        self._remap(size)
         self._slots *= 2
         self.words[ring.H_SLOTS] = self._slots
+
+    def _remap(self, size: int) -> None:
+        """Map the longer file. Closing the old mapping would close its duplicate of our file
+        descriptor, and with that the kernel would drop the liveness lock: so it is resized."""
+        self.scalars.release()
+        self.words.release()
+        try:
+            self._mmap.resize(size)
+            self._view()
+        except (SystemError, OSError):  # no mremap on this system: map anew, lock again
+            self._mmap.close()
+            self._map()
+            _lock(self._fd)
 
     def write_meta(self, meta: dict[str, Any]) -> None:
         """Replace the meta JSON; readers see the old one or the new one, never a mixture."""
