@@ -115,5 +115,5 @@ def _device(words: memoryview) -> tuple[int, int, int, int]:
 
 
 def _last_loss(block: Block) -> float | None:
-    losses = block.raw.cast("d")[ring.W_LOSS :: ring.SLOT_WORDS].tolist()
-    return next((float(value) for value in reversed(losses) if math.isfinite(value)), None)
+    losses = [loss for loss in block.raw.cast("d")[ring.W_LOSS :: ring.SLOT_WORDS] if loss == loss]
+    return next((float(loss) for loss in reversed(losses) if math.isfinite(loss)), None)

@@ -10,9 +10,9 @@ from __future__ import annotations
 import statistics
 from collections import deque
 from dataclasses import dataclass
-from operator import sub
 
 from monitor.runs.columns import Columns
+from monitor.runs.tally import less
 from monitor.snapshot import Stall
 from sdk import ring
 
@@ -128,7 +128,7 @@ class StallBook:
             for number, value in zip(columns.numbers, column, strict=True):
                 if value:
                     self.note(name, number, value)
-            net = [max(1, value) for value in map(sub, net, column)]
+            net = less(net, column)
             took += sum(column)
             kinds.append(name)
         return net, took, kinds

@@ -9,6 +9,12 @@ from monitor.runs.sketch import Sketch
 from sdk.ring import PHASE_SLOTS
 
 
+def less(whole: list[int], part: list[int]) -> list[int]:
+    """Element by element, never below 1 ns: what is left goes into logarithmic buckets."""
+    left = list(map(sub, whole, part))
+    return left if min(left) > 0 else [max(1, value) for value in left]
+
+
 class Tally:
     """Steps without warm-up and sampled ones. `steady` leaves stalls out, the sums have them in."""
 
@@ -59,7 +65,7 @@ class Tally:
 
     def add(self, columns: Columns) -> list[int]:
         """Add the sums of `columns`; returns each step's own ns, our overhead taken out."""
-        net = [max(1, value) for value in map(sub, columns.raw, columns.overhead)]
+        net = less(columns.raw, columns.overhead)
         self.steps += len(columns)
         self.samples += sum(columns.samples)
         self.tokens += sum(columns.tokens)
