@@ -7,7 +7,6 @@ identity.
 from __future__ import annotations
 
 import builtins
-import logging
 import sys
 import time
 from collections.abc import Callable
@@ -34,7 +33,9 @@ class Counters:
         if "torch._dynamo" in sys.modules:
             return
         self._patch(builtins, "print", self._log)
-        self._patch(logging.Logger, "handle", self._log)
+        logging = sys.modules.get("logging")
+        if logging is not None:
+            self._patch(logging.Logger, "handle", self._log)
         tensor = getattr(sys.modules.get("torch"), "Tensor", None)
         if tensor is not None:
             for name in _SYNCS:

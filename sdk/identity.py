@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
-import secrets
-import socket
 import sys
 import time
+import zlib
 from typing import Any
 
 _CONTAINER = re.compile(
@@ -54,7 +52,7 @@ def run_id(name: str) -> str:
     if given:
         return clean(given)
     seed = _launch()
-    tail = hashlib.sha256(seed.encode()).hexdigest()[:8] if seed else secrets.token_hex(4)
+    tail = f"{zlib.crc32(seed.encode()):08x}" if seed else os.urandom(4).hex()
     stamp = "" if seed else time.strftime("%m%d-%H%M%S-")
     return f"{clean(name)[:32]}-{stamp}{tail}"
 
@@ -106,6 +104,12 @@ def default_name() -> str:
 def command() -> str:
     words = getattr(sys, "orig_argv", None) or sys.argv
     return " ".join(words)[:2000]
+
+
+def host() -> str:
+    if hasattr(os, "uname"):
+        return os.uname().nodename
+    return os.environ.get("COMPUTERNAME", "")
 
 
 def user() -> str | None:
@@ -182,7 +186,7 @@ def describe(name: str, way: str, version: str) -> dict[str, Any]:
         "rank": rank(),
         "world": world(),
         "local_rank": local_rank(),
-        "host": socket.gethostname(),
+        "host": host(),
         "pid": os.getpid(),
         "user": user(),
         "container": container(),

@@ -17,6 +17,8 @@ from .phases import OTHER
 from .recorder import Recorder
 
 FIRST_STEP = 3
+QUICK_NS, QUICK_FIRST_STEP = 50_000_000, 8
+"""Quick steps can wait a little longer: a dozen of them must leave some that nobody looked at."""
 WINDOW_STEPS = 8
 WANTED = 360
 """Looks until the picture is good; after that a fresh one every `AGAIN_NS`."""
@@ -47,6 +49,8 @@ class Look:
         """Called behind the commit of step `steps`, from the step asked for on."""
         if self._open:
             self._goes_on(steps, now)
+        elif steps < QUICK_FIRST_STEP and duration < QUICK_NS:
+            self._recorder.next_look = steps + 1
         elif now >= self._again:
             self._begin(duration)
         else:

@@ -120,7 +120,7 @@ class TrainingMonitor:
 
     def open_late(self) -> None:
         """Create the ring. At the start; the auto way waits until the process is seen to train."""
-        if self._recorder.writer is not None or self.inactive:
+        if self._recorder.writer is not None or self.inactive or not self._recorder.on:
             return
         self._meta |= {"rank": identity.rank(), "world": identity.world(), "batch_size": self.batch_size}
         try:
@@ -328,7 +328,10 @@ class TrainingMonitor:
             recorder.device = open_timer(self._observer.config["device"])
 
     def _meta_changed(self) -> None:
-        self._meta["phases"] = list(self._recorder.names.own)
+        names = self._recorder.names
+        self._meta["phases"] = list(names.own)
+        if names.folded:
+            self._meta["folded_phases"] = list(names.folded)[:32]
         self._meta["scalars"] = self._scalars.names
         config = self._meta["config"] = self._observer.config
         self._meta["device"] = config.get("device")

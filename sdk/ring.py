@@ -23,8 +23,7 @@ import os
 import struct
 import sys
 from array import array
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 MAGIC = int.from_bytes(b"GPUMONR1", "little")
 VERSION = 1
@@ -182,8 +181,7 @@ class RingError(ValueError):
     """The file is not a ring this version can read; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(NamedTuple):
     """The header of a ring, checked."""
 
     slots: int
@@ -259,17 +257,20 @@ def read_scalars(fd: int) -> tuple[float, ...]:
     return struct.unpack(f"<{SCALARS}d", raw)
 
 
-@dataclass(frozen=True, slots=True)
 class Block:
-    """Consecutive whole records: record `first` starts at word 0 of `words`."""
+    """Consecutive whole records: record `first` starts at word 0 of `raw`. (Not a dataclass: importing
+    those costs a training script more than the rest of the SDK.)"""
 
-    first: int
-    count: int
-    raw: memoryview
-    """`count` × `SLOT_BYTES` bytes; cast to "Q" (words) or "d" (floats)."""
-    cursor: int
-    """Number of the last record that is accounted for, read or lost."""
-    lost: int
+    __slots__ = ("count", "cursor", "first", "lost", "raw")
+
+    def __init__(self, first: int, count: int, raw: memoryview, cursor: int, lost: int) -> None:
+        self.first = first
+        self.count = count
+        self.raw = raw
+        """`count` × `SLOT_BYTES` bytes; cast to "Q" (words) or "d" (floats)."""
+        self.cursor = cursor
+        """Number of the last record that is accounted for, read or lost."""
+        self.lost = lost
 
 
 def read_block(fd: int, header: Header, after: int, limit: int) -> Block:

@@ -42,37 +42,50 @@ class Histogram:
 def _middle(index: int) -> float:
     bits, sub = index >> _SUB_BITS, index & (_SUB - 1)
     shift = bits - _SUB_BITS - 1
-    if shift <= 0:
+    if shift < 0:
         return float(sub)
     return float((_SUB + sub) << shift) + (1 << shift) / 2
 
 
-class Totals:
-    """Sums over records. Steady figures leave out warm-up and sampled steps; counters do not."""
+class Group:
+    """Sums over the records of one kind."""
 
-    __slots__ = (
-        "fastest",
-        "flagged",
-        "histogram",
-        "phases",
-        "samples",
-        "slowest",
-        "steady_ns",
-        "steady_samples",
-        "steps",
-        "tokens",
-        "used",
-        "warmup",
-        "warmup_ns",
-    )
+    __slots__ = ("fastest", "histogram", "ns", "phases", "samples", "slowest")
 
     def __init__(self) -> None:
         self.histogram = Histogram()
         self.phases = [0] * (OTHER + 1)
-        self.used: tuple[int, ...] = ()
-        self.steps = self.steady_ns = self.samples = self.tokens = self.steady_samples = 0
-        self.warmup = self.warmup_ns = self.flagged = self.slowest = 0
+        self.ns = self.samples = self.slowest = 0
         self.fastest = 1 << 62
+
+    def add(self, record: array[int], duration: int, used: tuple[int, ...]) -> None:
+        self.ns += duration
+        self.samples += record[ring.W_SAMPLES]
+        self.histogram.add(duration)
+        if duration < self.fastest:
+            self.fastest = duration
+        if duration > self.slowest:
+            self.slowest = duration
+        phases = self.phases
+        for phase in used:
+            phases[phase] += record[ring.W_PHASES + phase]
+
+    @property
+    def steps(self) -> int:
+        return self.histogram.total
+
+
+class Totals:
+    """Sums over all records: steady ones, closely watched ones, and counters over everything."""
+
+    __slots__ = ("sampled", "samples", "steady", "steps", "tokens", "used", "warmup")
+
+    def __init__(self) -> None:
+        self.steady = Group()
+        self.sampled = Group()
+        self.warmup = Group()
+        self.used: tuple[int, ...] = ()
+        self.steps = self.samples = self.tokens = 0
 
     def use(self, phase: int) -> None:
         """Phases are summed only once they have been named: a step has five, not sixteen."""
@@ -80,27 +93,21 @@ class Totals:
             self.used = (*self.used, phase)
 
     def add(self, record: array[int]) -> None:
-        duration = record[ring.W_END] - record[ring.W_BEGIN]
         self.steps += 1
         self.samples += record[ring.W_SAMPLES]
         self.tokens += record[ring.W_TOKENS]
         flags = record[ring.W_FLAGS]
-        if flags & (ring.F_WARMUP | ring.F_SAMPLED):
-            self._add_flagged(flags, duration)
-            return
-        self.steady_ns += duration
-        self.steady_samples += record[ring.W_SAMPLES]
-        self.histogram.add(duration)
-        if duration < self.fastest:
-            self.fastest = duration
-        if duration > self.slowest:
-            self.slowest = duration
-        phases = self.phases
-        for phase in self.used:
-            phases[phase] += record[ring.W_PHASES + phase]
-
-    def _add_flagged(self, flags: int, duration: int) -> None:
-        self.flagged += 1
         if flags & ring.F_WARMUP:
-            self.warmup += 1
-            self.warmup_ns += duration
+            group = self.warmup
+        elif flags & ring.F_SAMPLED:
+            group = self.sampled
+        else:
+            group = self.steady
+        group.add(record, record[ring.W_END] - record[ring.W_BEGIN], self.used)
+
+    def typical(self) -> Group:
+        """The steady steps; of a very short run what there is."""
+        return max(
+            (self.steady, self.sampled, self.warmup),
+            key=lambda group: (min(group.steps, 3), group is self.steady),
+        )

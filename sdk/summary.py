@@ -7,6 +7,7 @@ from typing import Any
 
 from . import ring
 from .recorder import Recorder
+from .statistics import Group
 
 _ADVICE = {
     "data": "The loop waits for its data: more loader workers, or a cheaper __getitem__.",
@@ -48,25 +49,25 @@ class Summary(Mapping[str, Any]):
 def summarize(recorder: Recorder, name: str, seconds: float, extra: dict[str, Any]) -> Summary:
     """The figures of a recorder. Steady figures leave out warm-up and closely watched steps."""
     totals = recorder.totals
-    steady = totals.histogram.total
-    wall = totals.steady_ns / 1e9
-    phases = _phases(recorder)
+    group = totals.typical()
+    steady, wall = group.steps, group.ns / 1e9
+    phases = _phases(recorder, group)
     values: dict[str, Any] = {
         "name": name,
         "steps": totals.steps,
         "total_iterations": totals.steps,
         "seconds": seconds,
-        "warmup_steps": totals.warmup,
-        "warmup_seconds": totals.warmup_ns / 1e9,
+        "warmup_steps": totals.warmup.steps,
+        "warmup_seconds": totals.warmup.ns / 1e9,
         "steady_steps": steady,
         "iterations_per_second": steady / wall if wall else None,
         "samples": totals.samples or None,
-        "samples_per_second": totals.steady_samples / wall if wall and totals.steady_samples else None,
+        "samples_per_second": group.samples / wall if wall and group.samples else None,
         "tokens": totals.tokens or None,
         "avg_iteration_time": wall / steady if steady else None,
-        "min_iteration_time": totals.fastest / 1e9 if steady else None,
-        "max_iteration_time": totals.slowest / 1e9 if steady else None,
-        **{f"p{share}": _quantile(recorder, share / 100) for share in (50, 95, 99)},
+        "min_iteration_time": group.fastest / 1e9 if steady else None,
+        "max_iteration_time": group.slowest / 1e9 if steady else None,
+        **{f"p{share}": _quantile(group, share / 100) for share in (50, 95, 99)},
         "phases": phases,
         "bottleneck": _bottleneck(phases),
         "overhead_ratio": _overhead(recorder, seconds),
@@ -76,17 +77,16 @@ def summarize(recorder: Recorder, name: str, seconds: float, extra: dict[str, An
     return Summary(values)
 
 
-def _quantile(recorder: Recorder, share: float) -> float | None:
-    found = recorder.totals.histogram.quantile(share)
+def _quantile(group: Group, share: float) -> float | None:
+    found = group.histogram.quantile(share)
     return None if found is None else found / 1e9
 
 
-def _phases(recorder: Recorder) -> dict[str, float]:
+def _phases(recorder: Recorder, group: Group) -> dict[str, float]:
     """Share of the steady time per phase, largest first; what no phase claims is `other`."""
-    totals = recorder.totals
-    if not totals.steady_ns:
+    if not group.ns:
         return {}
-    shares = {recorder.names.name(phase): totals.phases[phase] / totals.steady_ns for phase in totals.used}
+    shares = {recorder.names.name(phase): group.phases[phase] / group.ns for phase in recorder.totals.used}
     shares = {name: share for name, share in shares.items() if share > 0}
     shares["other"] = max(0.0, 1.0 - sum(shares.values()))
     return dict(sorted(shares.items(), key=lambda item: -item[1]))

@@ -1,0 +1,76 @@
+"""Read a ring in a test: header, meta, scalars, and records by name."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sdk import ring
+
+
+@dataclass(frozen=True)
+class Record:
+    number: int
+    seconds: float
+    flags: int
+    samples: int
+    epoch: int
+    phases: dict[str, float]
+    words: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class RingFile:
+    path: Path
+    header: ring.Header
+    meta: dict[str, Any]
+    scalars: dict[str, float]
+    records: list[Record]
+    lost: int
+
+    @property
+    def config(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.meta["config"]
+        return found
+
+
+def read_ring(path: Path) -> RingFile:
+    """The whole ring; read + lost = written is asserted here, for every test that reads one."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        header = ring.read_header(fd, os.fstat(fd).st_size)
+        meta = ring.read_meta(fd)
+        assert meta is not None
+        raw, cursor, lost = ring.read_records(fd, header, 0, 1 << 30)
+        assert cursor == header.head == len(raw) + lost
+        scalars = dict(zip(meta.get("scalars", []), ring.read_scalars(fd), strict=False))
+    finally:
+        os.close(fd)
+    names = ring.PHASES if meta["kind"] == ring.KIND_TRAINER else ring.WORKER_PHASES
+    return RingFile(path, header, meta, scalars, [_record(words, names, meta) for words in raw], lost)
+
+
+def _record(words: memoryview, names: tuple[str, ...], meta: dict[str, Any]) -> Record:
+    known = [*names, *meta.get("phases", [])]
+    spent = {name: words[ring.W_PHASES + at] / 1e9 for at, name in enumerate(known)}
+    return Record(
+        number=words[ring.W_SEQ],
+        seconds=(words[ring.W_END] - words[ring.W_BEGIN]) / 1e9,
+        flags=words[ring.W_FLAGS],
+        samples=words[ring.W_SAMPLES],
+        epoch=words[ring.W_EPOCH],
+        phases={name: seconds for name, seconds in spent.items() if seconds},
+        words=tuple(words),
+    )
+
+
+def trainer_rings(directory: Path) -> list[RingFile]:
+    """Every trainer's ring in a directory, by rank."""
+    found = [read_ring(path) for path in directory.glob("*.ring") if ".w" not in path.name]
+    return sorted(found, key=lambda one: (one.meta["rank"], one.meta["run"]))
+
+
+def worker_rings(directory: Path) -> list[RingFile]:
+    return [read_ring(path) for path in sorted(directory.glob("*.w*.ring"))]
