@@ -116,10 +116,12 @@ def _memory(gpu: Gpu) -> str:
 
 
 def _run_names(snapshot: Snapshot) -> dict[str, list[str]]:
+    """GPU → its live runs: those that name it, and those whose processes the driver lists on it."""
+    live = [run for run in snapshot.runs if run.state in ("running", "stalled")]
     names: dict[str, list[str]] = {}
-    for run in snapshot.runs:
-        for uuid in run.gpu_uuids if run.state in ("running", "stalled") else ():
-            names.setdefault(uuid, []).append(run.name)
+    for gpu in snapshot.gpus:
+        pids = {process.pid for process in gpu.processes}
+        names[gpu.uuid] = [run.name for run in live if gpu.uuid in run.gpu_uuids or pids & set(run.pids)]
     return names
 
 

@@ -51,11 +51,18 @@ def _state(scene: Scene) -> Iterable[Sample]:
 
 
 def _gpu_run(scene: Scene) -> Iterable[Sample]:
-    """Live runs only: a GPU is no longer the run's when the run has ended."""
+    """Live runs only: a GPU is no longer the run's when the run has ended. Named by the run itself,
+    or by the driver, which lists the run's processes on the GPU."""
     for run in scene.runs:
         if run.state in ("running", "stalled"):
-            for uuid in dict.fromkeys(run.gpu_uuids):
+            for uuid in dict.fromkeys((*run.gpu_uuids, *_seen_on(run, scene))):
                 yield (uuid, scene.gpu_index.get(uuid, ""), run.id), 1.0
+
+
+def _seen_on(run: Run, scene: Scene) -> Iterable[str]:
+    for gpu in scene.snapshot.gpus:
+        if any(process.pid in run.pids for process in gpu.processes):
+            yield gpu.uuid
 
 
 def _gpu_memory(scene: Scene) -> Iterable[Sample]:
