@@ -38,6 +38,14 @@ def read_table(path: Path, columns: Sequence[str]) -> np.ndarray:
     return np.ascontiguousarray(rows[:, [names.index(name) for name in columns]], dtype=np.float64)
 
 
+def column_names(path: Path) -> list[str]:
+    """The columns a file has."""
+    try:
+        return (_read_npz(path) if path.suffix == ".npz" else _read_csv(path))[0]
+    except (ValueError, OSError, KeyError, zipfile.BadZipFile) as error:
+        raise TrainerError(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
+
+
 def _read_csv(path: Path) -> tuple[list[str], np.ndarray]:
     with open(path, encoding="utf-8") as lines:
         names = [name.strip().strip('"') for name in lines.readline().split(",")]

@@ -6,8 +6,6 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
-from sdk import TrainingMonitor
-
 T = TypeVar("T")
 
 
@@ -39,6 +37,8 @@ class MonitorWatch(Watch):
     """Marks into the SDK's ring."""
 
     def __init__(self, name: str, batch_size: int) -> None:
+        from sdk import TrainingMonitor
+
         self.monitor = TrainingMonitor(name, batch_size=batch_size)
         self.lap = self.monitor.lap  # type: ignore[method-assign]
 
