@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import Counter, deque
-from itertools import repeat
+from collections import deque
 
 from monitor.runs.columns import Columns
 from monitor.runs.sink import Counters
@@ -18,7 +17,7 @@ BUCKETS = 12
 BUCKET_NS = 5 * 10**9
 BUCKET_STEPS = 8
 """The rolling window: 12 buckets of at least 5 s and 8 steps, so about the last minute."""
-TAIL = 512
+TAIL = 256
 """Newest steps kept per phase, for the quantiles of a phase."""
 STRETCH_NS = 10**9
 NOT_STEADY = ring.F_WARMUP | ring.F_SAMPLED
@@ -33,8 +32,7 @@ def count(counters: Counters, columns: Columns) -> None:
     counters.samples += sum(columns.samples)
     counters.tokens += sum(columns.tokens)
     named = 0
-    for phase, column in columns.phases.items():
-        took = sum(column)
+    for phase, took in columns.sums().items():
         counters.phase_ns[phase] += took
         named += took
     counters.other_ns += max(0, sum(columns.raw) - sum(columns.overhead) - named)
@@ -50,11 +48,22 @@ def count(counters: Counters, columns: Columns) -> None:
 
 def _count_histogram(counters: Counters, columns: Columns) -> None:
     """Bucket counts, and the newest step of each bucket as its example."""
-    places = list(map(bisect_left, repeat(_BOUNDS), columns.raw))
-    for place, steps in Counter(places).items():
-        counters.histogram[place] += steps
-    for place, at in dict(zip(places, range(len(places)), strict=True)).items():
-        counters.exemplars[place] = (columns.numbers[at], columns.raw[at], columns.end[at])
+    ordered = sorted(columns.raw)
+    wanted = set()
+    passed = 0
+    for place, bound in enumerate((*_BOUNDS, None)):
+        end = len(ordered) if bound is None else bisect_right(ordered, bound, passed)
+        if end > passed:
+            counters.histogram[place] += end - passed
+            wanted.add(place)
+        passed = end
+    for at in range(len(columns) - 1, -1, -1):
+        if not wanted:
+            break
+        place = bisect_left(_BOUNDS, columns.raw[at])
+        if place in wanted:
+            wanted.remove(place)
+            counters.exemplars[place] = (columns.numbers[at], columns.raw[at], columns.end[at])
 
 
 class Rolling:

@@ -1,12 +1,13 @@
 """A distribution in bounded memory: counts in logarithmic buckets 2 % wide, so a quantile is within 1 %.
 
-Filled column-wise: every value passes through C functions only (`map`, `Counter`), which keeps the
-reader under its budget of 2 µs a record without numpy.
+Filled a batch at a time: sorted once, then one bisection per bucket instead of a logarithm per
+value. That keeps the reader under its budget of 2 µs a record without numpy.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from operator import mul
@@ -34,13 +35,18 @@ class Sketch:
         """Add positive values."""
         if not values:
             return
-        low, high = min(values), max(values)
-        self.low = min(self.low, low) if self.count else low
-        self.high = max(self.high, high)
-        self.count += len(values)
-        self.total += sum(values)
-        self.squares += sum(map(mul, values, values))
-        self.buckets.update(map(int, map(PER_OCTAVE.__mul__, map(math.log2, values))))
+        ordered = sorted(values)
+        self.low = min(self.low, ordered[0]) if self.count else ordered[0]
+        self.high = max(self.high, ordered[-1])
+        self.count += len(ordered)
+        self.total += sum(ordered)
+        self.squares += sum(map(mul, ordered, ordered))
+        at = 0
+        while at < len(ordered):
+            key = int(PER_OCTAVE * math.log2(ordered[at]))
+            end = max(at + 1, bisect_left(ordered, 2.0 ** ((key + 1) / PER_OCTAVE), at))
+            self.buckets[key] += end - at
+            at = end
 
     def merge(self, other: Sketch) -> None:
         if not other.count:

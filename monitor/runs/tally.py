@@ -72,8 +72,7 @@ class Tally:
         self.raw_ns += sum(columns.raw)
         self.overhead_ns += sum(columns.overhead)
         named = 0
-        for phase, column in columns.phases.items():
-            took = sum(column)
+        for phase, took in columns.sums().items():
             self.phase_ns[phase] += took
             named += took
         self.other_ns += max(0, sum(net) - named)
