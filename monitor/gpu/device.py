@@ -134,11 +134,13 @@ class Device:
         assert session is not None
         answered = session.ask(now.monotonic)
         complaint = None if answered else session.complaint()
-        self.last = self._gpu(session, now.monotonic)
-        self.state, self.detail = ("error", complaint) if complaint else ("ok", None)
-        if not complaint:
-            self.last_good = now.monotonic
-            self._pause = 1.0
+        fresh = self._gpu(session, now.monotonic)
+        if complaint is not None:
+            self.last = self.last or fresh
+            self.state, self.detail = "error", complaint
+            return
+        self.last, self.last_good = fresh, now.monotonic
+        self.state, self.detail, self._pause = "ok", None, 1.0
 
     def _open(self, now: Moment) -> None:
         """Take the handle. The event set of a lost GPU is kept until then: it may still report why."""
@@ -172,7 +174,7 @@ class Device:
             errors=self._errors(Errors(**parts.errors), session.identity["uuid"]),
             activity=Activity(**parts.activity),
             mig_enabled=session.mig.enabled,
-            mig=session.mig.read() if instances else (),
+            mig=session.mig.read(),
             processes=session.processes.fetch(now, instances),
             ranges=ranges(session.samples, now),
         )

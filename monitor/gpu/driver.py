@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _ctypes
 import ctypes
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +19,8 @@ REASONS = {
     "NVIDIA driver, or start the container with its GPUs (docker run --gpus all).",
     pynvml.NVML_ERROR_DRIVER_NOT_LOADED: "The NVIDIA driver is not loaded: run nvidia-smi as root or "
     "modprobe nvidia to load it.",
-    pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH: "The NVIDIA driver was updated and does not fit the loaded "
-    "library: restart gpumon after the driver is reloaded (or reboot).",
+    pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH: "The NVIDIA driver and its library are of different versions: "
+    "finish the update by reloading the driver (or reboot).",
     pynvml.NVML_ERROR_NO_PERMISSION: "No permission to talk to the NVIDIA driver: gpumon's user needs "
     "access to /dev/nvidiactl and /dev/nvidia0.",
     pynvml.NVML_ERROR_UNINITIALIZED: "The NVIDIA driver was reloaded: NVML is being started again.",
@@ -48,11 +49,27 @@ def explain(code: int) -> str:
 
 
 def start(stop_first: bool) -> Started:
-    """Initialise NVML; raises `NVMLError`. With `stop_first` the old initialisation is ended before."""
+    """Initialise NVML; raises `NVMLError`. With `stop_first` (no call is in flight, no handle will be
+    used again) the old initialisation is ended before, and a library that was updated is loaded anew."""
     if stop_first:
         stop()
-    pynvml.nvmlInit()
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError as error:
+        if not stop_first or error.value != pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH:
+            raise
+        unload_library()
+        pynvml.nvmlInit()
     return Started(_versions(), count_gpus())
+
+
+def unload_library() -> None:
+    """After a driver update the old library is still in memory and fits no more; pynvml would keep
+    it for ever. Afterwards pynvml loads the library again, which is then the new one."""
+    library, pynvml.nvmlLib = pynvml.nvmlLib, None
+    getattr(pynvml, "_nvmlGetFunctionPointer_cache", {}).clear()
+    if library is not None and hasattr(_ctypes, "dlclose"):
+        _ctypes.dlclose(library._handle)
 
 
 def stop() -> None:

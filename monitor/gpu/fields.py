@@ -86,10 +86,11 @@ class FieldBatch:
         return self._store(now)
 
     def _store(self, now: float) -> bool:
-        absent = False
+        absent = answered = False
         for slot, field in self._pairs:
             code = slot.nvmlReturn
             if code == pynvml.NVML_SUCCESS:
+                answered = True
                 seconds = slot.timestamp / 1e6 if slot.timestamp > 0 else now
                 raw = getattr(slot.value, _MEMBERS[slot.valueType])
                 field.target[field.key] = field.convert(raw, seconds)
@@ -99,7 +100,7 @@ class FieldBatch:
                 absent |= code in ABSENT_CODES
         if absent:
             self._prepare(now)
-        return bool(self._asked)
+        return answered
 
     def _failed(self, now: float) -> bool:
         for field in self._asked:

@@ -29,8 +29,9 @@ COUNT = "count"
 START_WAIT = 3.0
 """How long opening the source and the first reading may wait for a driver that starts slowly."""
 RESCAN = 2.0
-LOST_RESTART = 60.0
-"""A GPU that was reset is visible only to a new NVML initialisation: with one lost, try so often."""
+LOST_RESTART, LONGEST_LOST_RESTART = 60.0, 960.0
+"""A GPU that was reset is visible only to a new NVML initialisation: with one lost, try that after a
+minute, then more and more seldom, since it interrupts the rates of the healthy ones."""
 LOST_KEPT = 600.0
 """A lost GPU that the driver does not even list any more is still shown as lost for so long."""
 CLOSE_WAIT = 0.6
@@ -58,16 +59,20 @@ class NvmlSource:
         self._retry_at = 0.0
         self._pause = driver.FIRST_PAUSE
         self._rescan_at = 0.0
-        self._up_since = 0.0
+        self._restart_at = 0.0
+        self._lost_pause = LOST_RESTART
         self._listed: frozenset[str] = frozenset()
-        self._start(time.monotonic(), START_WAIT)
+        self._first = True
+        self._start(time.monotonic(), time.monotonic() + START_WAIT)
 
     def read(self, now: Moment, previous: Snapshot | None) -> GpuReadings:
         clock = time.monotonic()
+        deadline = clock + (START_WAIT if self._first else 2 * self._gate.patience)
+        self._first = False
         if not self._up:
-            self._start(clock, 2 * self._gate.patience)
+            self._start(clock, deadline)
         if self._up:
-            self._read_gpus(now, clock)
+            self._read_gpus(now, clock, deadline)
         if self._up:
             self._slow.poke(clock, [(d.index, d.session.throughput) for d in self._devices if d.session])
         return GpuReadings(self._source(clock), self._gpus(now.monotonic))
@@ -84,14 +89,14 @@ class NvmlSource:
 
     # ── the driver ───────────────────────────────────────────────────────────────────────────────
 
-    def _start(self, clock: float, wait: float) -> None:
+    def _start(self, clock: float, deadline: float) -> None:
         """Start NVML when that is due, or see what became of an earlier start that took too long."""
         if self._starting is None:
             if clock < self._retry_at or self._gate.busy(DRIVER):
                 return
-            stop_first = self._initialised and self._nothing_stuck()
+            stop_first = self._nothing_stuck()
             self._starting = Job(DRIVER, partial(driver.start, stop_first))
-            self._gate.run([self._starting], clock + wait)
+            self._gate.run([self._starting], deadline)
         job = self._starting
         if not job.done:
             waited = time.monotonic() - (job.started or clock)
@@ -108,7 +113,7 @@ class NvmlSource:
         self._versions = started.versions
         self._detail = None if started.count else "The NVIDIA driver works but has no GPU."
         self._pause = driver.FIRST_PAUSE
-        self._rescan_at, self._up_since = clock + RESCAN, clock
+        self._rescan_at, self._restart_at = clock + RESCAN, clock + self._lost_pause
         self._listed = driver.listed_gpus(self._listing)
         self._adopt(started.count, clock)
 
@@ -149,14 +154,10 @@ class NvmlSource:
         kept = self._devices[:count]
         self._devices = kept + [Device(index, self._xids) for index in range(len(kept), count)]
 
-    def _read_gpus(self, now: Moment, clock: float) -> None:
-        patience = self._gate.patience
-        first = any(device.last is None for device in self._devices)
-        jobs = [Job(d.index, partial(d.read, now)) for d in self._devices if not self._gate.busy(d.index)]
+    def _read_gpus(self, now: Moment, clock: float, deadline: float) -> None:
+        jobs = [Job(device.index, partial(device.read, now)) for device in self._free_devices()]
         rescan = self._rescan_job(clock)
-        self._gate.run(
-            [*jobs, *([rescan] if rescan else [])], clock + (START_WAIT if first else 2 * patience)
-        )
+        self._gate.run([*jobs, *([rescan] if rescan else [])], deadline)
         for job in jobs:
             self._after(job)
         self._mark_stuck(clock)
@@ -165,6 +166,11 @@ class NvmlSource:
             self._restart(driver.explain(gone.code), clock)
         elif rescan is not None and rescan.done:
             self._after_rescan(rescan, clock)
+
+    def _free_devices(self) -> list[Device]:
+        """Devices that are not stuck, longest unread first: on a slow driver none starves."""
+        free_ones = [device for device in self._devices if not self._gate.busy(device.index)]
+        return sorted(free_ones, key=lambda device: device.last_good or 0.0)
 
     def _after(self, job: Job) -> None:
         """A failure that is no NVML answer is ours: say so at that GPU, and go on."""
@@ -186,13 +192,24 @@ class NvmlSource:
         return Job(COUNT, driver.count_gpus)
 
     def _after_rescan(self, job: Job, clock: float) -> None:
-        lost = any(device.state == "lost" for device in self._devices) or bool(self._missing)
-        count_changed = job.error is None and job.result != len(self._devices)
-        listing_changed = driver.listed_gpus(self._listing) != self._listed
         if isinstance(job.error, DriverGone):
             self._restart(driver.explain(job.error.code), clock)
-        elif count_changed or listing_changed or (lost and clock - self._up_since >= LOST_RESTART):
+        elif job.error is None and (self._gpus_changed(job.result) or self._lost_is_due(clock)):
             self._restart(None, clock)
+
+    def _gpus_changed(self, count: int) -> bool:
+        return count != len(self._devices) or driver.listed_gpus(self._listing) != self._listed
+
+    def _lost_is_due(self, clock: float) -> bool:
+        """With a GPU lost, NVML is started again now and then, with growing pauses."""
+        if not self._missing and all(device.state != "lost" for device in self._devices):
+            self._lost_pause = LOST_RESTART
+            self._restart_at = clock + LOST_RESTART
+            return False
+        if clock < self._restart_at:
+            return False
+        self._lost_pause = min(LONGEST_LOST_RESTART, self._lost_pause * 2)
+        return True
 
     # ── what the snapshot sees ───────────────────────────────────────────────────────────────────
 

@@ -8,7 +8,6 @@ that a single reading a second would miss.
 from __future__ import annotations
 
 import ctypes
-import struct
 from typing import Any
 
 import pynvml
@@ -22,8 +21,8 @@ KINDS = (
     ("utilization_ratio", pynvml.NVML_GPU_UTILIZATION_SAMPLES, 1e-2),
     ("sm_clock_hertz", pynvml.NVML_PROCESSOR_CLK_SAMPLES, 1e6),
 )
-_FORMATS = {0: "=Qd", 1: "=QI4x", 2: "=QQ", 3: "=QQ", 4: "=Qq", 5: "=Qi4x"}
-"""How a sample (time stamp, value) lies in memory, by NVML's value type."""
+_FORMATS = {0: ("d", 1), 1: ("I", 2), 2: ("Q", 1), 3: ("Q", 1), 4: ("q", 1), 5: ("i", 2)}
+"""By NVML's value type: the item type, and how many such items fit into the eight bytes of a value."""
 
 
 class SampleBuffer:
@@ -39,7 +38,8 @@ class SampleBuffer:
         self._type = ctypes.c_uint()
         self._count = ctypes.c_uint()
         self._samples = (pynvml.c_nvmlSample_t * CAPACITY)()
-        self._bytes = memoryview(self._samples).cast("B")
+        self._bytes: Any = memoryview(self._samples).cast("B")
+        self._times = self._bytes.cast("Q")
         self._retry_at = 0.0
 
     def fetch(self, now: float) -> Range | None:
@@ -68,19 +68,18 @@ class SampleBuffer:
             self._retry_at = now + 10.0
 
     def _range(self) -> Range | None:
-        """Samples at or before the last seen one, and empty slots (time 0), do not count."""
-        count, form = self._count.value, _FORMATS.get(self._type.value)
-        if not count or form is None:
+        """Samples at or before the last one seen, and empty slots (time 0), do not count; nor do those
+        from before the first call, whose span is not the tick's."""
+        count, layout = min(self._count.value, CAPACITY), _FORMATS.get(self._type.value)
+        if not count or layout is None:
             return None
-        pairs = struct.iter_unpack(form, self._bytes[: 16 * min(count, CAPACITY)])
-        last = self._last
-        fresh = [pair for pair in pairs if pair[0] > last]
-        if not fresh:
-            return None
-        self._last = max(fresh)[0]
-        first_time = last == 0
-        values = [value for _, value in fresh]
-        if first_time:
+        times = self._times[: 2 * count : 2].tolist()
+        kind, width = layout
+        values = self._bytes.cast(kind)[width : 2 * width * count : 2 * width].tolist()
+        before, self._last = self._last, max(self._last, *times)
+        if min(times) <= before:
+            values = [value for value, stamp in zip(values, times, strict=True) if stamp > before]
+        if not values or not before:
             return None
         scale = self._scale
         return Range(min(values) * scale, sum(values) / len(values) * scale, max(values) * scale, len(values))

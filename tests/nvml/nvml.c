@@ -15,6 +15,10 @@
 
 #include "nvml.h"
 
+#ifndef LIBRARY_VERSION
+#define LIBRARY_VERSION 1
+#endif
+
 static Control *control;
 static int initialised, epoch_at_init, count_at_init;
 static char handles[EPOCHS][MAX_GPUS][1 + MAX_MIG];
@@ -89,6 +93,7 @@ int nvmlInitWithFlags(unsigned flags) {
   count_call(&slot, __func__);
   sleep_while(&control->hang);
   if (control->driver_error) return control->driver_error;
+  if (control->library && control->library != LIBRARY_VERSION) return MISMATCH;
   if (epoch_at_init != control->epoch) initialised = 0;
   if (!initialised++) count_at_init = control->gpu_count;
   epoch_at_init = control->epoch;

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 enum { OK = 0, UNINITIALIZED = 1, INVALID = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, TOO_SMALL = 7,
-       NOT_LOADED = 9, TIMEOUT = 10, LOST = 15 };
+       NOT_LOADED = 9, TIMEOUT = 10, LOST = 15, MISMATCH = 18 };
 
 /* name, default value in NVML's own unit, default status (0: answers, else the error code) */
 #define PROPERTIES(P) \
@@ -58,7 +58,7 @@ typedef struct {
 } Gpu;
 typedef struct { char name[56]; int64_t calls; } Function;
 typedef struct {
-  int64_t magic, size, gpu_count, driver_error, hang, epoch, latch_count, cuda_version;
+  int64_t magic, size, gpu_count, driver_error, hang, epoch, latch_count, cuda_version, library;
   char driver_version[80], nvml_version[80];
   Function functions[MAX_FUNCTIONS];
   Gpu gpus[MAX_GPUS];

@@ -98,6 +98,7 @@ class _Control(ctypes.Structure):
                 "epoch",
                 "latch_count",
                 "cuda_version",
+                "library",
             )
         ],
         ("driver_version", ctypes.c_char * 80),
@@ -267,9 +268,12 @@ class StandIn:
         """The driver goes away: every call answers `code`, also nvmlInit."""
         self._control.driver_error = code
 
-    def load(self) -> None:
-        """The driver is (re)loaded: old handles are invalid until the process calls nvmlInit again."""
+    def load(self, library: int = 0) -> None:
+        """The driver is (re)loaded: old handles are invalid until the process calls nvmlInit again.
+
+        With `library`, the new driver only works with a library built as that version."""
         self._control.epoch += 1
+        self._control.library = library
         self._control.driver_error = 0
 
     def calls(self) -> dict[str, int]:
@@ -277,9 +281,9 @@ class StandIn:
         return {entry.name.decode(): entry.calls for entry in self._control.functions if entry.name}
 
 
-def build() -> Path:
+def build(version: int = 1) -> Path:
     """The compiled library; compiled once per version of its source, in a cache of this user."""
-    text = b"".join(source.read_bytes() for source in SOURCES)
+    text = b"".join([*(source.read_bytes() for source in SOURCES), str(version).encode()])
     digest = hashlib.sha256(text).hexdigest()[:16]
     folder = Path(tempfile.gettempdir()) / f"gpumon-nvml-{os.getuid()}-{digest}"
     library = folder / "libnvidia-ml.so.1"
@@ -291,6 +295,7 @@ def build() -> Path:
     folder.mkdir(mode=0o700, exist_ok=True)
     fresh = folder / f"building-{os.getpid()}"
     flags = ["-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-Wl,-soname,libnvidia-ml.so.1"]
+    flags.append(f"-DLIBRARY_VERSION={version}")
     subprocess.run([compiler, *flags, "-o", str(fresh), str(SOURCES[0])], check=True)
     fresh.rename(library)
     _check_layout(library)

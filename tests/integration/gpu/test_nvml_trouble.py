@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.gpu.conftest import Answer, Reader
-from tests.nvml.standin import StandIn
+from tests.nvml.standin import PROPERTIES, StandIn, build
 
 Open = Callable[..., Reader]
 
@@ -202,6 +202,39 @@ def test_readings_not_reached_in_time_are_not_shown_as_current(nvml: StandIn, op
     assert states(aged) == ["hung"] * 3 and all(gpu.age_seconds > 0 for gpu in aged.gpus)
     nvml.gpu(0).unhang()
     assert reader.until(lambda a: a.gpus[0].state == "ok").gpus[1].state == "hung"
+
+
+def test_a_driver_update_brings_its_new_library(nvml: StandIn, open_reader: Open, tmp_path: Path) -> None:
+    """The library in memory fits the new driver no more; the one on disk does, and is taken."""
+    library = tmp_path / "libnvidia-ml.so.1"
+    shutil.copy(nvml.library, library)
+    nvml.library = library
+    reader = open_reader()
+    reader.until(all_ok)
+    nvml.load(library=2)
+    stale = reader.until(lambda a: a.source is not None and not a.source.ok).source
+    assert stale is not None
+    reader.until(lambda a: a.source is not None and "different versions" in (a.source.detail or ""))
+    library.unlink()
+    shutil.copy(build(version=2), library)
+    reader.until(all_ok)
+    assert reader.close() < 1.0
+
+
+def test_a_gpu_that_answers_only_errors(nvml: StandIn, open_reader: Open) -> None:
+    reader = open_reader()
+    reader.read()
+    for name in PROPERTIES:
+        nvml.gpu(1).fail(name, 999)
+    broken = reader.read()
+    assert states(broken) == ["ok", "error", "ok"]
+    assert "nknown" in (broken.gpus[1].state_detail or "")
+    assert broken.gpus[1].utilization_ratio == 0.42 and broken.gpus[1].age_seconds > 0
+    for name, (value, status) in PROPERTIES.items():
+        nvml.gpu(1).set(**{name: value})
+        if status:
+            nvml.gpu(1).absent(name)
+    reader.until(all_ok)
 
 
 def test_a_driver_without_gpus(nvml: StandIn, open_reader: Open) -> None:
