@@ -82,11 +82,15 @@ def resolve(given: str | None = None) -> Address:
 
 def _trusted(path: Path) -> bool:
     """In a shared directory anybody can put a socket: believe our own, root's, and the service's."""
+    owner = _owner(path)
+    return owner is not None and (path == SERVICE_SOCKET or owner in (0, os.getuid()))
+
+
+def _owner(path: Path) -> int | None:
     try:
-        owner = path.stat().st_uid
+        return path.stat().st_uid
     except OSError:
-        return False
-    return path == SERVICE_SOCKET or owner in (0, os.getuid())
+        return None
 
 
 class _UnixConnection(http.client.HTTPConnection):

@@ -20,6 +20,8 @@ def render(snapshot: Snapshot, origin: str, width: int) -> str:
 
 
 def _cut(line: str, width: int) -> str:
+    """One line of plain text: names come from other users' files and may hold anything."""
+    line = line if line.isprintable() else "".join(c if c.isprintable() else " " for c in line)
     return line if len(line) <= width else line[: width - 1] + "…"
 
 

@@ -1,0 +1,80 @@
+"""One snapshot per tick, whatever a collector does."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from monitor.host.reader import HostReader
+from monitor.pipeline import Pipeline
+from monitor.settings import Settings
+from monitor.snapshot import Snapshot, decode, encode
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(source="simulated", gpus=2, dir=(tmp_path,), store=None)
+
+
+def test_each_tick_makes_one_snapshot_that_survives_its_serializer(settings: Settings) -> None:
+    pipeline = Pipeline(settings)
+    snapshots = [pipeline.tick() for _ in range(3)]
+    pipeline.close()
+    assert [snapshot.seq for snapshot in snapshots] == [1, 2, 3]
+    assert len({snapshot.monotonic for snapshot in snapshots}) == 3
+    assert decode(encode(snapshots[-1])) == snapshots[-1]
+    assert [gpu.index for gpu in snapshots[0].gpus] == [0, 1]
+
+
+def test_every_collector_is_timed_by_itself(settings: Settings) -> None:
+    pipeline = Pipeline(settings)
+    snapshot = pipeline.tick()
+    pipeline.close()
+    assert [collector.name for collector in snapshot.collectors] == [
+        "rings", "host", "gpu", "processes", "runs", "advice",
+    ]  # fmt: skip
+    assert all(collector.ok and collector.seconds >= 0 for collector in snapshot.collectors)
+
+
+def test_a_failing_collector_costs_its_own_readings_only(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: object) -> None:
+        raise OSError("disk on fire")
+
+    pipeline = Pipeline(settings)
+    good = pipeline.tick()
+    with monkeypatch.context() as patch, caplog.at_level(logging.INFO, "gpumon.pipeline"):
+        patch.setattr(HostReader, "read", broken)
+        bad = [pipeline.tick() for _ in range(3)][-1]
+    healed = pipeline.tick()
+    pipeline.close()
+    assert good.host.memory is not None and bad.host.memory is None, "absent, not the stale reading"
+    assert len(bad.gpus) == 2
+    host = next(one for one in bad.collectors if one.name == "host")
+    assert (host.ok, host.failures, host.error) == (False, 3, "OSError: disk on fire")
+    assert host.last_success == good.time
+    said = [record.message for record in caplog.records if "host" in record.message]
+    assert said == ["collector host failed: OSError: disk on fire"], "the same failure is logged once"
+    assert healed.host.memory is not None
+
+
+def test_predictions_go_to_the_ledger_when_they_change(settings: Settings) -> None:
+    from tests import scene
+
+    written: list[float] = []
+
+    class Ledger:
+        def append(self, snapshot: Snapshot) -> None: ...
+
+        def record_prediction(self, run: object, finding: scene.Finding) -> None:
+            assert finding.speedup is not None
+            written.append(finding.speedup.likely)
+
+    pipeline = Pipeline(settings)
+    for _ in range(3):
+        pipeline._keep(Ledger(), scene.snapshot())  # type: ignore[arg-type]
+    pipeline.close()
+    assert written == [1.8]
