@@ -52,6 +52,7 @@ class Auto:
         self._primary: int = 0
         self._strange = 0
         self._early = 0
+        self._inner = False
         self._size = monitor.size
 
     # ── loaders ──────────────────────────────────────────────────────────────────────────────────
@@ -146,9 +147,12 @@ class Auto:
         return before
 
     def optimizer_ends(self, optimizer: Any) -> None:
-        self._updated = True
         self.recorder.submitted()
-        if self._batches or not self._is_primary(id(optimizer)):
+        primary = self._is_primary(id(optimizer))
+        if primary and self._updated and self._batches:
+            self._inner = True  # the same optimizer again on the same batch: its steps are the steps
+        self._updated = True
+        if not primary or (self._batches and not self._inner):
             self.recorder.mark(BETWEEN)
             return
         self.recorder.end_step()
@@ -189,6 +193,9 @@ class Auto:
         """The process ends: a record with its optimizer step done is a step."""
         if self._work and self._updated:
             self._close()
+
+    def switch_off(self) -> None:
+        self.on = False
 
     def retire(self) -> None:
         """A monitor in the script's own code takes over."""

@@ -36,12 +36,13 @@ def hook(monitor: Any, torch: ModuleType) -> None:
     monitor.observer.watch_torch()
     auto = Auto(monitor, torch.is_grad_enabled)
     try:
-        install(auto, torch)
+        monitor.when_stopped(*install(auto, torch))
     except (AttributeError, ImportError) as error:
         auto.on = False
         say_once(f"this torch cannot be watched without code: {error}")
         return
     monitor.before_stop = auto.finish
+    monitor.when_stopped(auto.switch_off)
     registry.set_auto(auto)
 
 

@@ -274,6 +274,10 @@ class TrainingMonitor:
             extra["inactive"] = self.inactive
         return summarize(self._recorder, self.name, seconds, extra)
 
+    def when_stopped(self, *undo: Callable[[], object]) -> None:
+        """Run these when the run ends."""
+        self._undo += undo
+
     @property
     def config(self) -> dict[str, Any]:
         """What is configured, as far as it is known now (docs/probe.md)."""

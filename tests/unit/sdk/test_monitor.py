@@ -99,9 +99,8 @@ def test_begin_to_begin(gpumon_dir: Path) -> None:
 def test_nested_phases_are_exclusive(gpumon_dir: Path) -> None:
     with TrainingMonitor() as m:
         for _ in m.loader(range(8)):
-            with m.phase("forward"):
-                with m.phase("log"), m.phase("sync"):
-                    spin(0.003)
+            with m.phase("forward"), m.phase("log"), m.phase("sync"):
+                spin(0.003)
             m.step()
     best = min(ring_of(m).records, key=lambda one: one.phases["forward"]).phases
     assert best["forward"] < 0.003 <= best["sync"], "the inner 3 ms are not in the outer phase"
