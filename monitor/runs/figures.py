@@ -67,21 +67,33 @@ def _count_histogram(counters: Counters, columns: Columns) -> None:
 
 
 class Rolling:
-    """The last minute or so, as a queue of tallies."""
+    """The last minute or so as a queue of tallies, and everything before it as one."""
 
     def __init__(self) -> None:
         self.closed: deque[Tally] = deque(maxlen=BUCKETS - 1)
         self.open = Tally()
+        self.before = Tally()
+        """Every bucket that was ever closed, added up."""
         self._merged: Tally | None = None
+        self._whole: Tally | None = None
         self._usual: Usual | None = None
 
     def add(self, tally: Tally) -> None:
         self.open.merge(tally)
-        self._merged = None
+        self._merged = self._whole = None
         if self.open.raw_ns >= BUCKET_NS and self.open.steps >= BUCKET_STEPS:
             self.closed.append(self.open)
+            self.before.merge(self.open)
             self.open = Tally()
             self._usual = None
+
+    def whole(self) -> Tally:
+        """The run from its first steady step on."""
+        if self._whole is None:
+            self._whole = Tally()
+            self._whole.merge(self.before)
+            self._whole.merge(self.open)
+        return self._whole
 
     def tally(self) -> Tally:
         if self._merged is None:
@@ -107,7 +119,6 @@ class RankFigures:
     def __init__(self, names: tuple[str, ...]) -> None:
         self.names = names
         self.rolling = Rolling()
-        self.whole = Tally()
         self.stalls = StallBook(names)
         self.timeline = Timeline(names)
         self.tails: dict[int, deque[int]] = {}
@@ -115,6 +126,10 @@ class RankFigures:
         self.last_end_ns: int | None = None
         self.epoch: int | None = None
         self.loss: float | None = None
+
+    @property
+    def whole(self) -> Tally:
+        return self.rolling.whole()
 
     def rename(self, names: tuple[str, ...]) -> None:
         """The writer has named another phase of its own."""
@@ -155,7 +170,6 @@ class RankFigures:
         for phase, column in columns.phases.items():
             self.tails.setdefault(phase, deque(maxlen=TAIL)).extend(column[-TAIL:])
         self.rolling.add(tally)
-        self.whole.merge(tally)
         last = {"loss": columns.loss, "device_memory_bytes": columns.memory or None}
         known = {name: float(value) for name, value in last.items() if value is not None}
         self.timeline.add(columns.end[-1], columns.numbers[0], tally, kinds, known)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Sequence
 from operator import mul
 
@@ -24,7 +23,7 @@ class Sketch:
     __slots__ = ("buckets", "count", "high", "low", "squares", "total")
 
     def __init__(self) -> None:
-        self.buckets: Counter[int] = Counter()
+        self.buckets: dict[int, int] = {}
         self.count = 0
         self.total = 0
         self.squares = 0
@@ -45,7 +44,7 @@ class Sketch:
         while at < len(ordered):
             key = int(PER_OCTAVE * math.log2(ordered[at]))
             end = max(at + 1, bisect_left(ordered, 2.0 ** ((key + 1) / PER_OCTAVE), at))
-            self.buckets[key] += end - at
+            self.buckets[key] = self.buckets.get(key, 0) + end - at
             at = end
 
     def merge(self, other: Sketch) -> None:
@@ -56,8 +55,9 @@ class Sketch:
         self.count += other.count
         self.total += other.total
         self.squares += other.squares
+        mine = self.buckets
         for key, count in other.buckets.items():
-            self.buckets[key] += count
+            mine[key] = mine.get(key, 0) + count
 
     def quantiles(self, shares: Sequence[float]) -> list[float]:
         """Values in ns at `shares` (ascending); only for a sketch that is not empty."""

@@ -54,11 +54,14 @@ class Timeline:
     def add(
         self, end_ns: int, first_step: int, tally: Tally, kinds: list[str], last: dict[str, float]
     ) -> None:
-        """A stretch of steps that ended at `end_ns` (monotonic)."""
+        """A stretch of steps that ended at `end_ns` (monotonic); the tally is the timeline's from now on."""
         if self.origin is None:
             self.origin = end_ns - tally.raw_ns
         cell = self._cell(end_ns, first_step)
-        cell.tally.merge(tally)
+        if cell.tally.steps:
+            cell.tally.merge(tally)
+        else:
+            cell.tally = tally
         cell.stalls |= dict.fromkeys(kinds)
         cell.last |= last
 
