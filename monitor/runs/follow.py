@@ -53,7 +53,8 @@ class Follower:
         self.host_pid = self.header.pid
         self.alive = True
         self.ended_wall: float | None = None
-        self.last_poll = 0.0
+        self.shown = False
+        """It has been in a snapshot at least once."""
 
     @property
     def is_worker(self) -> bool:
@@ -89,7 +90,6 @@ class Follower:
         self._read_records(now)
         if self.figures is not None:
             self._read_scalars()
-        self.last_poll = now.monotonic
         if (pid is None or self.header.state != ring.S_RUNNING) and self.cursor >= self.header.head:
             self._finish(now)
 

@@ -137,10 +137,12 @@ class RunReader:
         }
 
     def runs(self, now: Moment, gpus: Sequence[Gpu], processes: Sequence[Process]) -> tuple[Run, ...]:
-        """All runs in view, the newest first."""
+        """All runs in view, the newest first; one that ended before anybody looked is in view once."""
         made = [
             make_run(trainers, workers, now, gpus, processes) for trainers, workers in group(self.followers)
         ]
+        for follower in self.followers:
+            follower.shown = True
         return tuple(sorted(made, key=lambda run: -run.started))
 
     def close(self) -> None:

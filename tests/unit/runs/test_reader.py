@@ -61,6 +61,18 @@ def test_an_ended_run_stays_some_minutes_then_its_file_goes(tmp_path: Path, stat
     assert not script.path.exists()
 
 
+def test_a_run_that_ended_long_before_the_daemon_came_is_seen_once(tmp_path: Path) -> None:
+    script = Script(tmp_path)
+    script.steps([10.0] * 3)
+    script.end()
+    reader = RunReader([tmp_path], sink=Kept())
+    now = later(script.now(), 3 * KEEP_ENDED_SECONDS)
+    reader.poll(now)
+    assert [run.state for run in reader.runs(now, (), ())] == ["ended"]
+    reader.poll(now)
+    assert reader.runs(now, (), ()) == ()
+
+
 def test_without_a_sink_nothing_is_removed(tmp_path: Path) -> None:
     script = Script(tmp_path)
     script.end()
