@@ -82,6 +82,10 @@ static void *handle_of(int index, int mig) { return &handles[control->epoch % EP
 #define VALUE(property) gpu->properties[P_##property].value
 #define GETTER(function, property) \
   int function(void *d, unsigned *out) { DEVICE(d); NEED(property); *out = VALUE(property); return OK; }
+#define WIDE_GETTER(function, property) \
+  int function(void *d, unsigned long long *out) { DEVICE(d); NEED(property); *out = VALUE(property); return OK; }
+#define MODE(function, property) int function(void *d, unsigned *current, unsigned *pending) { \
+  DEVICE(d); NEED(property); *current = *pending = VALUE(property); return OK; }
 #define TEXT(function, source, ...) \
   int function(__VA_ARGS__) { source; if (strlen(text) >= length) return TOO_SMALL; strcpy(out, text); return OK; }
 
@@ -109,9 +113,6 @@ int nvmlShutdown(void) {
 }
 const char *nvmlErrorString(int code) {
   static char text[32];
-  if (code == NOT_SUPPORTED) return "Not Supported";
-  if (code == LOST) return "GPU is lost";
-  if (code == NOT_LOADED) return "Driver Not Loaded";
   snprintf(text, sizeof text, "NVML error %d", code);
   return text;
 }
@@ -170,12 +171,10 @@ int nvmlDeviceGetUtilizationRates(void *d, unsigned *out) {
   DEVICE(d); if (mig) return NOT_SUPPORTED; NEED(utilization);
   out[0] = VALUE(utilization); out[1] = VALUE(memory_utilization); return OK;
 }
-int nvmlDeviceGetEncoderUtilization(void *d, unsigned *out, unsigned *period) {
-  DEVICE(d); NEED(encoder); *out = VALUE(encoder); *period = 167000; return OK;
-}
-int nvmlDeviceGetDecoderUtilization(void *d, unsigned *out, unsigned *period) {
-  DEVICE(d); NEED(decoder); *out = VALUE(decoder); *period = 167000; return OK;
-}
+#define CODER(function, property) int function(void *d, unsigned *out, unsigned *period) { \
+  DEVICE(d); NEED(property); *out = VALUE(property); *period = 167000; return OK; }
+CODER(nvmlDeviceGetEncoderUtilization, encoder)
+CODER(nvmlDeviceGetDecoderUtilization, decoder)
 static int memory_of(Gpu *gpu, int mig, Memory2 *out) {
   NEED(memory_used);
   out->total = mig ? gpu->mig[mig - 1].total : (uint64_t)VALUE(memory_total);
@@ -200,7 +199,7 @@ GETTER(nvmlDeviceGetPowerUsage, power)
 GETTER(nvmlDeviceGetPowerManagementLimit, power_limit)
 GETTER(nvmlDeviceGetEnforcedPowerLimit, power_limit)
 GETTER(nvmlDeviceGetPowerManagementDefaultLimit, power_default_limit)
-int nvmlDeviceGetTotalEnergyConsumption(void *d, unsigned long long *out) { DEVICE(d); NEED(energy); *out = VALUE(energy); return OK; }
+WIDE_GETTER(nvmlDeviceGetTotalEnergyConsumption, energy)
 int nvmlDeviceGetTemperature(void *d, unsigned sensor, unsigned *out) {
   DEVICE(d); NEED(temperature); if (sensor) return INVALID; *out = VALUE(temperature); return OK;
 }
@@ -227,8 +226,8 @@ GETTER(nvmlDeviceGetPerformanceState, pstate)
 GETTER(nvmlDeviceGetFanSpeed, fan)
 GETTER(nvmlDeviceGetNumFans, fans)
 int nvmlDeviceGetFanSpeed_v2(void *d, unsigned fan, unsigned *out) { (void)fan; return nvmlDeviceGetFanSpeed(d, out); }
-int nvmlDeviceGetCurrentClocksEventReasons(void *d, unsigned long long *out) { DEVICE(d); NEED(throttle); *out = VALUE(throttle); return OK; }
-int nvmlDeviceGetCurrentClocksThrottleReasons(void *d, unsigned long long *out) { return nvmlDeviceGetCurrentClocksEventReasons(d, out); }
+WIDE_GETTER(nvmlDeviceGetCurrentClocksEventReasons, throttle)
+WIDE_GETTER(nvmlDeviceGetCurrentClocksThrottleReasons, throttle)
 GETTER(nvmlDeviceGetCurrPcieLinkGeneration, pcie_generation)
 GETTER(nvmlDeviceGetMaxPcieLinkGeneration, pcie_generation_max)
 GETTER(nvmlDeviceGetCurrPcieLinkWidth, pcie_width)
@@ -243,9 +242,7 @@ int nvmlDeviceGetPcieThroughput(void *d, unsigned which, unsigned *out) {
 int nvmlDeviceGetNvLinkState(void *d, unsigned link, unsigned *out) {
   DEVICE(d); NEED(nvlink_links); if (link >= VALUE(nvlink_links)) return NOT_SUPPORTED; *out = 1; return OK;
 }
-int nvmlDeviceGetEccMode(void *d, unsigned *current, unsigned *pending) {
-  DEVICE(d); NEED(ecc_mode); *current = *pending = VALUE(ecc_mode); return OK;
-}
+MODE(nvmlDeviceGetEccMode, ecc_mode)
 int nvmlDeviceGetTotalEccErrors(void *d, unsigned kind, unsigned counter, unsigned long long *out) {
   static const int of[2][2] = {{P_ecc_corrected_volatile, P_ecc_corrected_aggregate},
                                {P_ecc_uncorrected_volatile, P_ecc_uncorrected_aggregate}};
@@ -262,15 +259,6 @@ int nvmlDeviceGetRemappedRows(void *d, unsigned *cor, unsigned *unc, unsigned *p
 
 /* ---- field values: one call, many readings ---- */
 static int64_t running_counter(int64_t per_second) { return (int64_t)(now_us() % 1000000000000LL / 1e6 * per_second); }
-static const struct { uint32_t id; int property, counter; } fields[] = {
-  {3, P_ecc_corrected_volatile, 0}, {4, P_ecc_uncorrected_volatile, 0}, {5, P_ecc_corrected_aggregate, 0},
-  {6, P_ecc_uncorrected_aggregate, 0}, {29, P_retired_single, 0}, {30, P_retired_double, 0},
-  {31, P_retired_pending, 0}, {82, P_memory_temperature, 0}, {83, P_energy, 0}, {90, P_nvlink_speed, 0},
-  {91, P_nvlink_links, 0}, {94, P_pcie_replays, 0}, {138, P_nvlink_tx_rate, 1}, {139, P_nvlink_rx_rate, 1},
-  {142, P_remapped_corrected, 0}, {143, P_remapped_uncorrected, 0}, {144, P_remapped_pending, 0},
-  {145, P_remapped_failure, 0}, {185, P_power, 0}, {186, P_power, 0},
-  {197, P_pcie_tx_counter_rate, 1}, {198, P_pcie_rx_counter_rate, 1},
-};
 int nvmlDeviceGetFieldValues(void *d, int count, Field *out) {
   DEVICE(d);
   for (int i = 0; i < count; i++) {
@@ -325,9 +313,11 @@ static int processes_of(void *d, unsigned kind, unsigned *count, ProcessInfo *ou
   *count = found;
   return found > room || (found && !out) ? TOO_SMALL : OK;
 }
-int nvmlDeviceGetComputeRunningProcesses_v3(void *d, unsigned *n, ProcessInfo *out) { COUNT(); return processes_of(d, 0, n, out); }
-int nvmlDeviceGetGraphicsRunningProcesses_v3(void *d, unsigned *n, ProcessInfo *out) { COUNT(); return processes_of(d, 1, n, out); }
-int nvmlDeviceGetMPSComputeRunningProcesses_v3(void *d, unsigned *n, ProcessInfo *out) { COUNT(); return processes_of(d, 2, n, out); }
+#define PROCESSES(function, kind) \
+  int function(void *d, unsigned *n, ProcessInfo *out) { COUNT(); return processes_of(d, kind, n, out); }
+PROCESSES(nvmlDeviceGetComputeRunningProcesses_v3, 0)
+PROCESSES(nvmlDeviceGetGraphicsRunningProcesses_v3, 1)
+PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses_v3, 2)
 int nvmlDeviceGetProcessUtilization(void *d, ProcessSample *out, unsigned *count, unsigned long long last) {
   DEVICE(d); NEED(process_utilization);
   unsigned long long now = now_us();
@@ -341,7 +331,12 @@ int nvmlDeviceGetProcessUtilization(void *d, ProcessSample *out, unsigned *count
 }
 
 /* ---- events ---- */
-int nvmlEventSetCreate(EventSet **out) { SYSTEM(); *out = calloc(1, sizeof(EventSet)); (*out)->epoch = control->epoch; return OK; }
+int nvmlEventSetCreate(EventSet **out) {
+  SYSTEM();
+  *out = calloc(1, sizeof(EventSet));
+  (*out)->epoch = control->epoch;
+  return OK;
+}
 int nvmlEventSetFree(EventSet *set) { SYSTEM(); free(set); return OK; }
 int nvmlDeviceGetSupportedEventTypes(void *d, unsigned long long *out) { DEVICE(d); NEED(events); *out = 0x1f; return OK; }
 int nvmlDeviceRegisterEvents(void *d, unsigned long long types, EventSet *set) {
@@ -370,9 +365,7 @@ int nvmlEventSetWait_v2(EventSet *set, Event *out, unsigned timeout_ms) {
 }
 
 /* ---- MIG ---- */
-int nvmlDeviceGetMigMode(void *d, unsigned *current, unsigned *pending) {
-  DEVICE(d); NEED(mig_mode); *current = *pending = VALUE(mig_mode); return OK;
-}
+MODE(nvmlDeviceGetMigMode, mig_mode)
 int nvmlDeviceGetMaxMigDeviceCount(void *d, unsigned *out) { DEVICE(d); NEED(mig_mode); *out = MAX_MIG; return OK; }
 int nvmlDeviceGetMigDeviceHandleByIndex(void *d, unsigned index, void **out) {
   DEVICE(d); NEED(mig_mode);
@@ -384,8 +377,10 @@ int nvmlDeviceIsMigDeviceHandle(void *d, unsigned *out) { DEVICE(d); *out = mig 
 int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(void *d, void **out) {
   DEVICE(d); if (!mig) return INVALID; *out = handle_of(gpu - control->gpus, 0); return OK;
 }
-int nvmlDeviceGetGpuInstanceId(void *d, unsigned *out) { DEVICE(d); if (!mig) return NOT_SUPPORTED; *out = gpu->mig[mig - 1].gi; return OK; }
-int nvmlDeviceGetComputeInstanceId(void *d, unsigned *out) { DEVICE(d); if (!mig) return NOT_SUPPORTED; *out = gpu->mig[mig - 1].ci; return OK; }
+#define INSTANCE(function, member) int function(void *d, unsigned *out) { \
+  DEVICE(d); if (!mig) return NOT_SUPPORTED; *out = gpu->mig[mig - 1].member; return OK; }
+INSTANCE(nvmlDeviceGetGpuInstanceId, gi)
+INSTANCE(nvmlDeviceGetComputeInstanceId, ci)
 
 /* ---- GPM ---- */
 int nvmlGpmQueryDeviceSupport(void *d, unsigned *out) { DEVICE(d); NEED(gpm); out[1] = VALUE(gpm); return OK; }

@@ -77,3 +77,14 @@ typedef struct { int registered[MAX_GPUS]; int64_t cursor[MAX_GPUS]; int epoch; 
 typedef struct { unsigned id; int status; double value; char *shortname, *longname, *unit; } GpmMetric;
 typedef struct { int64_t values[4]; int set; } GpmSample;
 typedef struct { unsigned version, count; GpmSample *first, *second; GpmMetric metrics[]; } GpmGet;
+
+/* Field values: NVML's field id, the property behind it, and whether it is a counter that runs at that rate. */
+static const struct { uint32_t id; int property, counter; } fields[] = {
+  {3, P_ecc_corrected_volatile, 0}, {4, P_ecc_uncorrected_volatile, 0}, {5, P_ecc_corrected_aggregate, 0},
+  {6, P_ecc_uncorrected_aggregate, 0}, {29, P_retired_single, 0}, {30, P_retired_double, 0},
+  {31, P_retired_pending, 0}, {82, P_memory_temperature, 0}, {83, P_energy, 0}, {90, P_nvlink_speed, 0},
+  {91, P_nvlink_links, 0}, {94, P_pcie_replays, 0}, {138, P_nvlink_tx_rate, 1}, {139, P_nvlink_rx_rate, 1},
+  {142, P_remapped_corrected, 0}, {143, P_remapped_uncorrected, 0}, {144, P_remapped_pending, 0},
+  {145, P_remapped_failure, 0}, {185, P_power, 0}, {186, P_power, 0},
+  {197, P_pcie_tx_counter_rate, 1}, {198, P_pcie_rx_counter_rate, 1},
+};
