@@ -105,9 +105,7 @@ class RunReader:
         workers: Counter[tuple[str, int]] = Counter()
         for follower in reversed(self.followers):
             if not follower.alive:
-                if now.wall - (follower.ended_wall or now.wall) > self.keep_ended and not self._has_live(
-                    follower
-                ):
+                if self._is_over(follower, now):
                     continue
                 whose = (follower.meta.run, follower.meta.rank)
                 workers[whose] += follower.is_worker
@@ -115,6 +113,12 @@ class RunReader:
                     continue
             kept.append(follower)
         self.followers = kept[::-1]
+
+    def _is_over(self, follower: Follower, now: Moment) -> bool:
+        """Out of view: ended long ago, shown at least once, and no rank of its run lives."""
+        over = now.wall - (follower.ended_wall or now.wall)
+        shown = follower.shown or follower.is_worker
+        return over > self.keep_ended and shown and not self._has_live(follower)
 
     def _has_live(self, follower: Follower) -> bool:
         """Another rank of the same run still lives: the dead one stays in view beside it."""
