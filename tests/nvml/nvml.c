@@ -73,22 +73,6 @@ static int resolve(void *handle, Gpu **gpu, int *mig) {
 
 static void *handle_of(int index, int mig) { return &handles[control->epoch % EPOCHS][index][mig]; }
 
-#define COUNT() static int slot_ = -1; if (!attach()) return UNINITIALIZED; count_call(&slot_, __func__)
-#define SYSTEM() COUNT(); { int state_ = driver_state(); if (state_) return state_; }
-#define DEVICE(handle) Gpu *gpu; int mig = 0; COUNT(); \
-  { int state_ = resolve(handle, &gpu, &mig); if (state_) return state_; } (void)mig
-#define NEED(property) do { if (gpu->properties[P_##property].status) \
-  return (int)gpu->properties[P_##property].status; } while (0)
-#define VALUE(property) gpu->properties[P_##property].value
-#define GETTER(function, property) \
-  int function(void *d, unsigned *out) { DEVICE(d); NEED(property); *out = VALUE(property); return OK; }
-#define WIDE_GETTER(function, property) \
-  int function(void *d, unsigned long long *out) { DEVICE(d); NEED(property); *out = VALUE(property); return OK; }
-#define MODE(function, property) int function(void *d, unsigned *current, unsigned *pending) { \
-  DEVICE(d); NEED(property); *current = *pending = VALUE(property); return OK; }
-#define TEXT(function, source, ...) \
-  int function(__VA_ARGS__) { source; if (strlen(text) >= length) return TOO_SMALL; strcpy(out, text); return OK; }
-
 /* ---- library and system ---- */
 int nvmlInitWithFlags(unsigned flags) {
   (void)flags;

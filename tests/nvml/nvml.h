@@ -88,3 +88,20 @@ static const struct { uint32_t id; int property, counter; } fields[] = {
   {145, P_remapped_failure, 0}, {185, P_power, 0}, {186, P_power, 0},
   {197, P_pcie_tx_counter_rate, 1}, {198, P_pcie_rx_counter_rate, 1},
 };
+
+/* How the functions begin: count the call, find the device, hang or fail as told. */
+#define COUNT() static int slot_ = -1; if (!attach()) return UNINITIALIZED; count_call(&slot_, __func__)
+#define SYSTEM() COUNT(); { int state_ = driver_state(); if (state_) return state_; }
+#define DEVICE(handle) Gpu *gpu; int mig = 0; COUNT(); \
+  { int state_ = resolve(handle, &gpu, &mig); if (state_) return state_; } (void)mig
+#define NEED(property) do { if (gpu->properties[P_##property].status) \
+  return (int)gpu->properties[P_##property].status; } while (0)
+#define VALUE(property) gpu->properties[P_##property].value
+#define GETTER(function, property) \
+  int function(void *d, unsigned *out) { DEVICE(d); NEED(property); *out = VALUE(property); return OK; }
+#define WIDE_GETTER(function, property) \
+  int function(void *d, unsigned long long *out) { DEVICE(d); NEED(property); *out = VALUE(property); return OK; }
+#define MODE(function, property) int function(void *d, unsigned *current, unsigned *pending) { \
+  DEVICE(d); NEED(property); *current = *pending = VALUE(property); return OK; }
+#define TEXT(function, source, ...) \
+  int function(__VA_ARGS__) { source; if (strlen(text) >= length) return TOO_SMALL; strcpy(out, text); return OK; }
