@@ -1,0 +1,1 @@
+DASHBOARDS: dict = {}

@@ -1,0 +1,136 @@
+"""Figures kept ready for dashboards of many machines: what each GPU does, what is wasted, and by whom.
+
+Conditions of a GPU are exclusive, and a GPU whose use the card does not tell is `unknown`, not idle.
+Everything is joined by (job, instance, …): the same uuid or run on two machines stays two.
+"""
+
+from __future__ import annotations
+
+from grafana.rules.model import POLICY, Recording, ratio
+from monitor.advice.ranks import WAITS
+
+IDLE_USE = 0.02
+"""Use below this is none at all: the advice engine's own bound for `job.gpu_idle`."""
+CARD = "on (job, instance, uuid)"
+WINDOW = "5m"
+
+USE = "gpumon:gpu_utilization:avg1m"
+TRAINS = "gpumon:gpu_trains:max"
+HELD = "(gpumon_gpu_processes > 0)"
+
+CONDITIONS = {
+    "active": f"({USE} >= bool {POLICY.gpu_busy_low}) == 1 and {CARD} {TRAINS}\n"
+    f"or (({USE} >= bool {IDLE_USE}) == 1 unless {CARD} {TRAINS})",
+    "starved": f"({USE} < bool {POLICY.gpu_busy_low}) == 1 and {CARD} {TRAINS}",
+    "held": f"(({USE} < bool {IDLE_USE}) == 1 and {CARD} {HELD}) unless {CARD} {TRAINS}",
+    "free": f"(({USE} < bool {IDLE_USE}) == 1 unless {CARD} {HELD}) unless {CARD} {TRAINS}",
+    "unknown": f"(gpumon_gpu_up == 1) unless {CARD} {USE}",
+    "lost": "(gpumon_gpu_up == bool 0) == 1",
+}
+CONDITION_TEXT = {
+    "active": f"a run keeps it at least {ratio(POLICY.gpu_busy_low)} busy, or somebody unwatched uses it",
+    "starved": f"a run is on it and it is below {ratio(POLICY.gpu_busy_low)} busy",
+    "held": "a process holds it, no run is on it and it does nothing",
+    "free": "nobody holds it",
+    "unknown": "it answers but does not tell its use (MIG)",
+    "lost": "it does not answer",
+}
+
+
+def _conditions() -> list[Recording]:
+    return [
+        Recording("gpumon:gpu_condition", expr, f"1: {CONDITION_TEXT[name]}.", {"condition": name})
+        for name, expr in CONDITIONS.items()
+    ]
+
+
+SHARED = (
+    "gpumon_gpu_run / on (job, instance, uuid) group_left () count by (job, instance, uuid) (gpumon_gpu_run)"
+)
+"""A GPU two runs share counts half for each."""
+
+GPU = (
+    Recording(
+        USE,
+        f"avg_over_time(gpumon_gpu_utilization_ratio[1m]) and {CARD} (gpumon_gpu_up == 1)",
+        "GPU use of cards that answer, smoothed so that conditions do not flap.",
+    ),
+    Recording(
+        TRAINS, "max by (job, instance, uuid, gpu) (gpumon_gpu_run)", "1: at least one run is on the GPU."
+    ),
+    *_conditions(),
+    Recording(
+        "gpumon:gpu_wasted:ratio",
+        f"(1 - {USE}) and {CARD} ({TRAINS} or {HELD})",
+        "Share of a GPU that somebody has and does not use.",
+    ),
+    Recording("gpumon:gpus:count", "count by (job, instance) (gpumon_gpu_up)", "GPUs of a machine."),
+    Recording("gpumon:gpu_utilization:avg", f"avg by (job, instance) ({USE})", "Mean GPU use of a machine."),
+    Recording(
+        "gpumon:wasted_gpus:sum",
+        "sum by (job, instance) (gpumon:gpu_wasted:ratio)",
+        "GPUs' worth of allocated but unused time, per machine.",
+    ),
+    Recording(
+        "gpumon:allocated_gpus:count",
+        "count by (job, instance) (gpumon:gpu_wasted:ratio)",
+        "GPUs somebody has, per machine.",
+    ),
+)
+
+PER_STEP = (
+    f"rate(gpumon_rank_phase_seconds_total[{WINDOW}])\n"
+    f"/ on (job, instance, run, rank) group_left () rate(gpumon_rank_steps_total[{WINDOW}])"
+)
+_WAITS = "|".join(WAITS)
+OWN_WORK = f"""
+sum by (job, instance, run, rank) (gpumon:rank_phase_step_seconds:rate5m{{phase!~"{_WAITS}"}})
++ on (job, run) group_left () (
+  sum by (job, run) (min by (job, run, phase) (gpumon:rank_phase_step_seconds:rate5m{{phase=~"{_WAITS}"}}))
+  or 0 * sum by (job, run) (gpumon:rank_phase_step_seconds:rate5m)
+)"""
+COMMON = """
+(quantile by (job, run) (0.5, gpumon:rank_own_work_seconds) and count by (job, run) (gpumon:rank_own_work_seconds) > 2)
+or min by (job, run) (gpumon:rank_own_work_seconds)"""
+
+RUNS = (
+    Recording("gpumon:run_gpus:sum", f"sum by (job, run) ({SHARED})", "GPUs a run has."),
+    Recording(
+        "gpumon:run_wasted_gpus:sum",
+        f"sum by (job, run) (({SHARED}) * {CARD} group_left () gpumon:gpu_wasted:ratio)",
+        "GPUs' worth of time a run has and does not use.",
+    ),
+    Recording(
+        "gpumon:run_gpu_utilization:avg",
+        f"avg by (job, run) (gpumon_gpu_run * {CARD} group_left () {USE})",
+        "Mean use of a run's GPUs.",
+    ),
+    Recording(
+        "gpumon:run_best_finding:speedup",
+        "topk by (job, run) (1, max by (job, run, rule) "
+        '(gpumon_finding_predicted_speedup_ratio{estimate="likely", run!=""}))',
+        "The finding of a run that promises most, and its likely speed-up.",
+    ),
+    Recording(
+        "gpumon:run_recoverable_gpus:sum",
+        "(1 - 1 / gpumon:run_best_finding:speedup) * on (job, run) group_left () gpumon:run_gpus:sum",
+        "GPUs' worth of work a run would do beside its own after its best finding was acted on.",
+    ),
+    Recording(
+        "gpumon:run_phase_share:rate5m",
+        f"sum by (job, run, phase) (rate(gpumon_rank_phase_seconds_total[{WINDOW}]))\n"
+        f"/ on (job, run) group_left () sum by (job, run) (rate(gpumon_rank_phase_seconds_total[{WINDOW}]))",
+        "Share of a run's step time by phase.",
+    ),
+    Recording("gpumon:rank_phase_step_seconds:rate5m", PER_STEP, "Seconds a step a rank spends in a phase."),
+    Recording(
+        "gpumon:rank_own_work_seconds",
+        OWN_WORK,
+        "Seconds a step of work of a rank's own; waiting in collectives is not among them.",
+    ),
+    Recording(
+        "gpumon:rank_skew:ratio",
+        f"gpumon:rank_own_work_seconds / on (job, run) group_left () ({COMMON.strip()})",
+        "A rank's own work over that of the usual rank of its run: 1 is no skew.",
+    ),
+)
