@@ -31,6 +31,8 @@ from monitor.web.webconfig import NO_WEB_CONFIG, WebConfig, load_web_config
 
 EXIT_SECONDS = 1.5
 """After this long the process ends even if the driver holds a thread."""
+KEEP_ALIVE_SECONDS = 75
+"""Longer than a usual scrape interval, so that a scraper keeps its connection."""
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 if TYPE_CHECKING:
@@ -174,6 +176,7 @@ def _config(app: Guard, web: WebConfig) -> uvicorn.Config:
         ws="none",
         proxy_headers=False,
         timeout_graceful_shutdown=1,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
         ssl_context_factory=(lambda config, default: context) if context else None,
     )
 

@@ -129,8 +129,10 @@ def state_directory() -> Path:
     given = os.environ.get("STATE_DIRECTORY")
     if given:
         return Path(given.split(":")[0])
-    base = os.environ.get("XDG_STATE_HOME")
-    return (Path(base) if base else Path.home() / ".local" / "state") / "gpumon"
+    home = os.path.expanduser("~")
+    if home == "~":  # a container's made-up user has no home
+        return Path(default_directory())
+    return Path(os.environ.get("XDG_STATE_HOME") or os.path.join(home, ".local", "state")) / "gpumon"
 
 
 def _option(
@@ -151,7 +153,7 @@ class Settings:
         _source,
         "where GPU readings come from: auto (NVML, else the host alone), nvml, simulated, none",
     )
-    gpus: int = _option(1, _between(1, 64), "how many GPUs the simulated source has")
+    gpus: int = _option(1, _between(1, 256), "how many GPUs the simulated source has")
     scenario: Path | None = _option(
         None, _path, "file that steers the simulated source (heat, throttle, loss …)"
     )

@@ -109,6 +109,8 @@ async def stream(request: Request) -> Response:
     if service.own.streams >= MAX_STREAMS:
         return JSONResponse({"error": f"{MAX_STREAMS} clients follow the stream already"}, 503)
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+    if request.method == "HEAD":
+        return Response(media_type="text/event-stream", headers=headers)
     return StreamingResponse(_events(service), media_type="text/event-stream", headers=headers)
 
 
