@@ -75,7 +75,7 @@ def interval_of(one: list[Stretch], two: list[Stretch]) -> tuple[float | None, f
 
 def _drawn(stretches: list[Stretch], chance: random.Random) -> float:
     """The rate of a resample. Neighbours are drawn together: what slows one second slows the next."""
-    length = max(1, round(len(stretches) ** (1 / 3)))
+    length = max(1, round(math.sqrt(len(stretches))))
     starts = chance.choices(range(len(stretches)), k=math.ceil(len(stretches) / length))
     work = took = 0.0
     for start in starts:

@@ -11,7 +11,7 @@ from monitor.runs.sink import Counters
 from monitor.runs.stalls import OWN_PHASES
 from monitor.runs.tally import Tally
 from monitor.runs.workers import loader_times
-from monitor.snapshot import Exemplar, Rank, RunState
+from monitor.snapshot import Exemplar, LoaderTimes, Phase, Rank, RunState
 from sdk import ring
 
 STALLED_SECONDS = 10.0
@@ -27,6 +27,7 @@ def make_rank(trainer: Follower, workers: Sequence[Follower], now: Moment, gpu_u
     tally = figures.rolling.tally() if trainer.alive else figures.whole
     wall_ns = tally.raw_ns + (_idle_ns(figures, tally, now) if trainer.alive else 0)
     offset = trainer.identity.wall_offset_ns
+    phases = figures.phases(tally, counters) if tally.steps else ()
     return Rank(
         rank=meta.rank,
         state=_state(trainer, phase, live),
@@ -46,12 +47,12 @@ def make_rank(trainer: Follower, workers: Sequence[Follower], now: Moment, gpu_u
         last_step_time=(figures.last_end_ns + offset) / 1e9 if figures.last_end_ns else None,
         step=tally.steady.times(),
         whole=figures.whole.steady.times(),
-        phases=figures.phases(tally, counters) if tally.steps else (),
+        phases=phases,
         iterations_per_second=_rate(tally.steps, wall_ns),
         samples_per_second=_rate(tally.samples, wall_ns),
         tokens_per_second=_rate(tally.tokens, wall_ns),
         device_times=figures.device(tally, counters, min(trainer.header.dropped, 1 << 62)),
-        loader=loader_times([worker.worker for worker in workers if worker.worker], trainer.scalars),
+        loader=_loader(trainer, workers, phases),
         stalls=figures.stalls.stalls(figures.whole.raw_ns),
         loss=figures.loss,
         scalars=trainer.scalars,
@@ -60,6 +61,11 @@ def make_rank(trainer: Follower, workers: Sequence[Follower], now: Moment, gpu_u
         histogram=tuple(counters.histogram),
         exemplars=_exemplars(counters, offset),
     )
+
+
+def _loader(trainer: Follower, workers: Sequence[Follower], phases: Sequence[Phase]) -> LoaderTimes:
+    data = next((phase.mean_seconds for phase in phases if phase.name == "data"), None)
+    return loader_times([one.worker for one in workers if one.worker], trainer.scalars, data)
 
 
 def _exemplars(counters: Counters, offset_ns: int) -> tuple[Exemplar | None, ...]:

@@ -9,8 +9,9 @@ from monitor.snapshot import Window
 
 WINDOWS = 64
 FIRST_WIDTH_NS = 62_500_000
-TREND_STEPS = 5
-"""Least steps of a stretch for its rate to say anything."""
+TREND_STEPS = 10
+TREND_NS = 2 * 10**9
+"""Least steps and time of a stretch for its rate to say anything: a loader delivers in bursts."""
 TREND_STRETCHES = 6
 
 
@@ -143,16 +144,17 @@ class Timeline:
         return min(1.0, triples[-1] / best) if best else None
 
     def _rates(self) -> list[float]:
-        """Work per second of successive stretches of at least `TREND_STEPS` steps."""
+        """Work per second of successive stretches, none of them short."""
         rates: list[float] = []
         work = steps = took = 0
+        least = max(TREND_NS, sum(cell.tally.raw_ns for cell in self.cells.values()) // WINDOWS)
         samples = all(cell.tally.samples for cell in self.cells.values() if cell.tally.steps)
         for _, cell in sorted(self.cells.items()):
             tally = cell.tally
             work += tally.samples if samples else tally.steps
             steps += tally.steps
             took += tally.raw_ns - min(tally.raw_ns, tally.stall_ns)
-            if steps >= TREND_STEPS and took >= self.width // 2:
+            if steps >= TREND_STEPS and took >= least:
                 rates.append(work * 1e9 / took)
                 work = steps = took = 0
         return rates

@@ -31,8 +31,11 @@ class WorkerFigures:
         self.recent.extend(rows)
 
 
-def loader_times(workers: Sequence[WorkerFigures], scalars: Mapping[str, float]) -> LoaderTimes:
-    """Scalars of the main process first; what only the workers know comes from their rings."""
+def loader_times(
+    workers: Sequence[WorkerFigures], scalars: Mapping[str, float], data_seconds: float | None = None
+) -> LoaderTimes:
+    """Scalars of the main process first; what only the workers know comes from their rings. With
+    workers, the step's data phase is the time spent waiting for them."""
     rows = [row for worker in workers for row in worker.recent]
     wait, fetch, collate, _send, whole, samples = (
         (sum(column) for column in zip(*rows, strict=True)) if rows else (0,) * 6
@@ -48,7 +51,7 @@ def loader_times(workers: Sequence[WorkerFigures], scalars: Mapping[str, float])
         fetch_seconds=fetch / len(rows) / 1e9 if rows and fetch else scalars.get("loader.fetch_s"),
         getitem_seconds=getitem,
         collate_seconds=collate / len(rows) / 1e9 if rows and fetch else scalars.get("loader.collate_s"),
-        wait_seconds=known["wait"],
+        wait_seconds=known["wait"] if known["wait"] is not None or not rows else data_seconds,
         pin_seconds=known["pin"],
         worker_busy_ratio=1.0 - min(1.0, wait / whole) if whole else None,
         samples_per_batch=samples / len(rows) if rows and samples else None,

@@ -34,6 +34,7 @@ MAX_BYTES = 1 << 30
 MAX_AGE_SECONDS = 30 * 86400.0
 MAX_PENDING = 20_000
 """Batches kept in memory while the database cannot be written; then the oldest are given up."""
+MAX_REMEMBERED = 4096
 RUN_EVERY_SECONDS = 10.0
 MAINTAIN_EVERY_SECONDS = 60.0
 RETRY_SECONDS = 10.0
@@ -141,6 +142,14 @@ class Store(History):
             (now_us - int(GONE_SECONDS * 1e6),),
         )
         self._series.clear()
+        self._forget(now_us)
+
+    def _forget(self, now_us: int) -> None:
+        """What is remembered of runs and rings long gone; found again in the database if need be."""
+        day_us = 86400 * 10**6
+        self._rings = {key: at for key, at in self._rings.items() if now_us - at < day_us}
+        if len(self._written) > MAX_REMEMBERED:
+            self._written = dict(list(self._written.items())[-MAX_REMEMBERED:])
 
     # ── Ledger ──
 
