@@ -53,6 +53,7 @@ class Session:
         self.samples = sample_buffers(handle)
         self.throughput = PcieThroughput(handle)
         self.seldom_at = 0.0
+        self.answering = False
 
     def ask(self, now: float) -> int:
         """All readings that are due; returns how many answered. Raises when GPU or driver are gone."""
@@ -95,10 +96,13 @@ class Device:
     def uuid(self) -> str:
         return self.last.uuid if self.last else f"GPU-unknown-{self.index}"
 
-    def reset(self) -> None:
-        """Forget the handle: after a driver reload it means nothing."""
-        self.session = self._events = None
-        self._retry_at, self._pause = 0.0, 1.0
+    def renewed(self) -> Device:
+        """The same GPU without its handle, which means nothing after a driver reload. A new object: a
+        thread still stuck in a call of the old one may come back and must not bring the handle along."""
+        fresh = Device(self.index, self._xids)
+        fresh.last, fresh.last_good = self.last, self.last_good
+        fresh.state, fresh.detail = self.state, self.detail
+        return fresh
 
     def read(self, now: Moment) -> None:
         """Take one reading into `last`; a lost GPU is asked again with growing pauses."""
@@ -134,6 +138,9 @@ class Device:
         assert session is not None
         answered = session.ask(now.monotonic)
         complaint = None if answered else session.complaint()
+        if session.answering and not answered:
+            self.session, complaint = None, complaint or "the GPU has stopped answering"
+        session.answering = answered > 0
         fresh = self._gpu(session, now.monotonic)
         if complaint is not None:
             self.last = self.last or fresh

@@ -34,6 +34,8 @@ LOST_RESTART, LONGEST_LOST_RESTART = 60.0, 960.0
 minute, then more and more seldom, since it interrupts the rates of the healthy ones."""
 LOST_KEPT = 600.0
 """A lost GPU that the driver does not even list any more is still shown as lost for so long."""
+SLOW_WAIT = 0.1
+"""A restart waits so long for a PCIe measurement in flight; it takes 40 ms."""
 CLOSE_WAIT = 0.6
 
 
@@ -80,8 +82,7 @@ class NvmlSource:
     def close(self) -> None:
         """Let calls in flight come home, then end NVML; a stuck driver is left to the process's end."""
         deadline = time.monotonic() + CLOSE_WAIT
-        self._slow.gate.close()
-        drained = self._slow.gate.drain(deadline) and self._gate.drain(deadline)
+        drained = self._slow.halt(deadline) and self._gate.drain(deadline)
         if drained and self._initialised:
             self._gate.run([Job(DRIVER, self._end)], deadline + CLOSE_WAIT)
             self._initialised = self._up = False
@@ -94,7 +95,7 @@ class NvmlSource:
         if self._starting is None:
             if clock < self._retry_at or self._gate.busy(DRIVER):
                 return
-            stop_first = self._nothing_stuck()
+            stop_first = self._slow.halt(min(deadline, clock + SLOW_WAIT)) and self._nothing_stuck()
             self._starting = Job(DRIVER, partial(driver.start, stop_first))
             self._gate.run([self._starting], deadline)
         job = self._starting
@@ -129,14 +130,14 @@ class NvmlSource:
         self._up = False
         self._retry_at = clock
         self._detail = reason
+        self._devices = [device.renewed() for device in self._devices]
         for device in self._devices:
-            device.reset()
             if reason and device.state == "ok":
                 device.state, device.detail = "error", reason
 
     def _nothing_stuck(self) -> bool:
         keys = [device.index for device in self._devices]
-        return not any(self._gate.busy(key) or self._slow.gate.busy(key) for key in (*keys, COUNT))
+        return not any(self._gate.busy(key) for key in (*keys, COUNT))
 
     def _end(self) -> None:
         for device in self._devices:

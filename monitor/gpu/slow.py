@@ -61,6 +61,12 @@ class SlowLane:
         self._batch: Batch | None = None
         self._next = 0.0
 
+    def halt(self, deadline: float) -> bool:
+        """Take back what has not begun and wait for what has; False when a call does not return."""
+        self.gate.close()
+        self._batch = None
+        return self.gate.drain(deadline)
+
     def poke(self, now: float, readings: Sequence[tuple[int, PcieThroughput]]) -> None:
         """Called every tick: looks after the round that runs, begins the next one when it is due."""
         if self._batch is not None:

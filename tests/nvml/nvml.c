@@ -242,7 +242,7 @@ int nvmlDeviceGetRemappedRows(void *d, unsigned *cor, unsigned *unc, unsigned *p
 }
 
 /* ---- field values: one call, many readings ---- */
-static int64_t running_counter(int64_t per_second) { return (int64_t)(now_us() % 1000000000000LL / 1e6 * per_second); }
+static int64_t counter_at(int64_t us, int64_t per_second) { return (int64_t)(us % 1000000000000LL / 1e6 * per_second); }
 int nvmlDeviceGetFieldValues(void *d, int count, Field *out) {
   DEVICE(d);
   for (int i = 0; i < count; i++) {
@@ -253,7 +253,7 @@ int nvmlDeviceGetFieldValues(void *d, int count, Field *out) {
       if (fields[f].id != out[i].field) continue;
       Property *property = &gpu->properties[fields[f].property];
       out[i].status = property->status;
-      out[i].value.ull = fields[f].counter ? running_counter(property->value) : property->value;
+      out[i].value.ull = fields[f].counter ? counter_at(out[i].timestamp, property->value) : property->value;
     }
   }
   return OK;

@@ -293,6 +293,8 @@ def build(version: int = 1) -> Path:
     if compiler is None:
         raise FileNotFoundError("no C compiler (cc) for the NVML stand-in; Debian: apt-get install gcc")
     folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.stat().st_uid != os.getuid():
+        raise PermissionError(f"{folder} belongs to somebody else")
     fresh = folder / f"building-{os.getpid()}"
     flags = ["-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-Wl,-soname,libnvidia-ml.so.1"]
     flags.append(f"-DLIBRARY_VERSION={version}")

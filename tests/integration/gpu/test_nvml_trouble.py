@@ -136,6 +136,29 @@ def test_a_driver_reload_is_survived(nvml: StandIn, open_reader: Open) -> None:
     reader.until(lambda a: a.gpus[0].errors.xid_counts == {"13": 2})
 
 
+def test_a_reload_while_a_gpu_hangs(nvml: StandIn, open_reader: Open) -> None:
+    """The call that hung comes back with a handle of the old driver: it must not be used again."""
+    reader = open_reader(interval=0.5)
+    reader.read()
+    nvml.gpu(1).hang()
+    reader.read()
+    nvml.load()
+    reader.until(lambda a: states(a) == ["ok", "hung", "ok"])
+    nvml.gpu(1).unhang()
+    nvml.gpu(1).set(utilization=3)
+    assert reader.until(all_ok).gpus[1].utilization_ratio == 0.03
+
+
+def test_a_gpu_that_stops_answering_is_opened_again(nvml: StandIn, open_reader: Open) -> None:
+    reader = open_reader()
+    reader.read()
+    nvml.gpu(1).absent()
+    assert states(reader.read()) == ["ok", "error", "ok"]
+    for name, (value, _) in PROPERTIES.items():
+        nvml.gpu(1).set(**{name: value})
+    assert reader.until(all_ok, seconds=5).gpus[1].utilization_ratio == 0.42
+
+
 def test_a_reload_between_two_ticks(nvml: StandIn, open_reader: Open) -> None:
     """Only the handles are invalid: one tick notices, the next one reads again."""
     reader = open_reader()
