@@ -18,7 +18,7 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
-from .busyclock import busy_clock
+from .busyclock import BusyClock
 from .place import is_user_file, short_path
 
 ENOUGH = 120
@@ -34,10 +34,10 @@ _CHECKPOINT = os.path.join("torch", "utils", "checkpoint.py")
 class Spot:
     """One line of user code in one phase."""
 
-    __slots__ = ("cpu", "inside", "module", "ns")
+    __slots__ = ("cpu", "inside", "module", "ns", "queued")
 
     def __init__(self) -> None:
-        self.ns = self.cpu = 0
+        self.ns = self.cpu = self.queued = 0
         self.module = False
         self.inside: dict[str, int] = {}
 
@@ -94,6 +94,8 @@ class Hotspots:
         sys.setswitchinterval(min(switch, _SWITCH_S))
         try:
             self._watch(every_s)
+        except Exception:  # noqa: BLE001 — at interpreter exit anything may be gone; a look is no matter
+            return
         finally:
             sys.setswitchinterval(switch)
             self._running = False
@@ -102,28 +104,30 @@ class Hotspots:
 
     def _watch(self, every_s: float) -> None:
         _exact_timers()
-        cpu_clock = busy_clock(self._thread)
+        clock = BusyClock(self._thread)
         first = last = time.monotonic_ns()
-        cpu = cpu_clock()
+        busy = clock.read()
         enough = self.looks + ENOUGH
         while self._running and self.looks < enough and last - first < LONGEST_S * 1e9:
             time.sleep(every_s)
             frame = sys._current_frames().get(self._thread)
             phase = self._phase()
-            now, cpu_now = time.monotonic_ns(), cpu_clock()
+            now, busy_now = time.monotonic_ns(), clock.read()
             if frame is not None and phase is not None:
-                self._add(phase, frame, now - last, cpu_now - cpu)
+                self._add(phase, frame, now - last, (busy_now[0] - busy[0], busy_now[1] - busy[1]))
             del frame
-            last, cpu = now, cpu_now
+            last, busy = now, busy_now
+        clock.close()
 
-    def _add(self, phase: str, leaf: FrameType, ns: int, cpu: int) -> None:
+    def _add(self, phase: str, leaf: FrameType, ns: int, busy: tuple[int, int]) -> None:
         place, module = _user_frame(leaf)
         key = (phase, place.f_code, place.f_lineno or 0)
         spot = self._spots.get(key)
         if spot is None:
             spot = self._spots[key] = Spot()
         spot.ns += ns
-        spot.cpu += cpu
+        spot.cpu += busy[0]
+        spot.queued += busy[1]
         spot.module = spot.module or module == _MODULE
         self.checkpointing = self.checkpointing or module == _CHECKPOINT
         if leaf is not place:
@@ -180,7 +184,7 @@ def _user_frame(leaf: FrameType) -> tuple[FrameType, str]:
 
 def _kind(spot: Spot, text: str) -> str:
     """cpu, sleep, io (waits for something outside), or module (a torch module's own work)."""
-    if spot.cpu < 0.3 * spot.ns:
+    if spot.cpu < 0.3 * (spot.ns - spot.queued):
         return "sleep" if "sleep" in text else "io"
     return "module" if spot.module else "cpu"
 

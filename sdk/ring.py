@@ -199,12 +199,21 @@ class Header(NamedTuple):
     overhead_ns: int
 
 
+def _exactly(fd: int, count: int, at: int) -> bytes:
+    """`pread` that raises `RingError` when the file ends before: somebody truncated it."""
+    if hasattr(os, "pread"):
+        raw = os.pread(fd, count, at)
+    else:  # Windows; descriptors are never shared between threads here
+        os.lseek(fd, at, os.SEEK_SET)
+        raw = os.read(fd, count)
+    if len(raw) < count:
+        raise RingError("file cut short")
+    return raw
+
+
 def read_header(fd: int, size: int) -> Header:
     """Header of an open ring of `size` bytes. Raises `RingError` on anything that does not fit."""
-    raw = os.pread(fd, HEADER_WORDS * 8, 0)
-    if len(raw) < HEADER_WORDS * 8:
-        raise RingError("shorter than a ring header")
-    words = struct.unpack(f"<{HEADER_WORDS}Q", raw)
+    words = struct.unpack(f"<{HEADER_WORDS}Q", _exactly(fd, HEADER_WORDS * 8, 0))
     if words[H_MAGIC] != MAGIC:
         raise RingError("no ring magic")
     if words[H_VERSION] != VERSION:
@@ -234,16 +243,16 @@ def read_header(fd: int, size: int) -> Header:
 
 def read_meta(fd: int) -> dict[str, Any] | None:
     """The meta JSON, or None while the writer is changing it. Raises `RingError` when it is broken."""
-    head = struct.unpack("<2Q", os.pread(fd, 16, H_META_SEQ * 8))
+    head = struct.unpack("<2Q", _exactly(fd, 16, H_META_SEQ * 8))
     if head[0] % 2 or head[1] > META_BYTES:
         return None
-    raw = os.pread(fd, head[1], META_AT)
-    again = struct.unpack("<2Q", os.pread(fd, 16, H_META_SEQ * 8))
+    raw = _exactly(fd, head[1], META_AT)
+    again = struct.unpack("<2Q", _exactly(fd, 16, H_META_SEQ * 8))
     if again != head:
         return None
     try:
         meta = json.loads(raw)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RingError(f"meta is not JSON: {error}") from error
     if not isinstance(meta, dict):
         raise RingError("meta is not a JSON object")
@@ -251,10 +260,7 @@ def read_meta(fd: int) -> dict[str, Any] | None:
 
 
 def read_scalars(fd: int) -> tuple[float, ...]:
-    raw = os.pread(fd, SCALARS * 8, SCALARS_AT)
-    if len(raw) < SCALARS * 8:
-        raise RingError("file cut short")
-    return struct.unpack(f"<{SCALARS}d", raw)
+    return struct.unpack(f"<{SCALARS}d", _exactly(fd, SCALARS * 8, SCALARS_AT))
 
 
 class Block:
@@ -315,12 +321,12 @@ def _oldest_whole(fd: int, header: Header) -> int:
     It may already be filling record head + 1, whose slot held record head + 1 - slots; the first
     thing it does there is to clear w[0], so that word tells whether it has begun.
     """
-    now: int = struct.unpack("<Q", os.pread(fd, 8, H_HEAD * 8))[0]
+    now: int = struct.unpack("<Q", _exactly(fd, 8, H_HEAD * 8))[0]
     next_victim = now + 1 - header.slots
     if next_victim < 1:
         return 1
     at = DATA_AT + (next_victim - 1) % header.slots * SLOT_BYTES
-    untouched = struct.unpack("<Q", os.pread(fd, 8, at))[0] == next_victim
+    untouched = struct.unpack("<Q", _exactly(fd, 8, at))[0] == next_victim
     return next_victim if untouched else next_victim + 1
 
 
@@ -328,9 +334,7 @@ def _read_slots(fd: int, header: Header, first: int, last: int) -> bytes:
     """Raw bytes of records first…last (at most one wrap)."""
     begin, count = (first - 1) % header.slots, last - first + 1
     straight = min(count, header.slots - begin)
-    raw = os.pread(fd, straight * SLOT_BYTES, DATA_AT + begin * SLOT_BYTES)
+    raw = _exactly(fd, straight * SLOT_BYTES, DATA_AT + begin * SLOT_BYTES)
     if count > straight:
-        raw += os.pread(fd, (count - straight) * SLOT_BYTES, DATA_AT)
-    if len(raw) < count * SLOT_BYTES:
-        raise RingError("file cut short")
+        raw += _exactly(fd, (count - straight) * SLOT_BYTES, DATA_AT)
     return raw

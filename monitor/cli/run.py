@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib.util
 import os
 import secrets
 import shutil
@@ -21,6 +20,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Protocol
 
+import monitor
 from monitor.errors import UserError
 
 HELP = "run a training script under gpumon, no code change: gpumon run -- python train.py"
@@ -87,10 +87,11 @@ def launch_environment(name: str | None) -> dict[str, str]:
 
 
 def _sdk_folder() -> Path:
-    spec = importlib.util.find_spec("sdk")
-    if spec is None or spec.origin is None:
+    """Beside `monitor`, wherever that is installed; a script's own `sdk` must not be taken for ours."""
+    folder = Path(monitor.__file__).parent.parent / "sdk"
+    if not (folder / "autostart").is_dir():
         raise UserError("gpumon's sdk package is missing", hint="reinstall gpumon")
-    return Path(spec.origin).parent
+    return folder
 
 
 def _become(words: list[str], environment: dict[str, str]) -> None:
