@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import string
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from sdk import ring
 
 _TEXT = 512
+_ITEMS = 256
 _ID = frozenset(string.ascii_letters + string.digits + "._-:")
 
 
@@ -58,8 +60,24 @@ def parse_meta(raw: dict[str, Any]) -> Meta:
         texts={key: text for key in TEXTS if (text := _text(raw.get(key)))},
         phase_names=_phase_names(kind, raw.get("phases")),
         scalars=_names(raw.get("scalars"), ring.SCALARS),
-        config=config if isinstance(config, dict) else {},
+        config=clean(config) if isinstance(config, dict) else {},
     )
+
+
+def clean(value: Any, depth: int = 8) -> Any:
+    """JSON from a stranger, made safe to encode again: no lone surrogates, no huge numbers, no depth."""
+    if isinstance(value, dict) and depth:
+        pairs = list(value.items())[:_ITEMS]
+        return {_text(key, 128) or "": clean(inner, depth - 1) for key, inner in pairs}
+    if isinstance(value, list) and depth:
+        return [clean(inner, depth - 1) for inner in value[:_ITEMS]]
+    if isinstance(value, str):
+        return _text(value, 4 * _TEXT) or ""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, int):
+        return value if abs(value) < 1 << 63 else None
+    return None
 
 
 def _whole(value: Any, limit: int) -> int | None:

@@ -11,6 +11,7 @@ import pytest
 from monitor.clock import Moment
 from monitor.runs import discovery
 from monitor.runs.reader import RunReader
+from monitor.snapshot import encode
 from sdk import ring
 from tests.unit.runs.rings import Script
 
@@ -103,12 +104,32 @@ def test_strange_meta_values_are_ignored(tmp_path: Path) -> None:
     assert "\x1b" not in run.name and "red" in run.name
 
 
-def test_truncated_while_followed(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "config",
+    [
+        '{"a": 1e999, "b": NaN, "c": 99999999999999999999999999, "d": "\\ud800", "e": {"\\udfff": [[[]]]}}',
+        '{"deep": ' + "[" * 20_000 + "]" * 20_000 + "}",
+        '{"hotspots": [1, {"share": "x", "seconds": []}, null]}',
+        '{"hotspots": 5, "env": [1], "visible_devices": {"a": 1}, "loader": 7}',
+    ],
+)
+def test_a_hostile_config_never_breaks_the_snapshot(tmp_path: Path, config: str) -> None:
+    script = Script(tmp_path, device="cuda:0")
+    script.steps([1.0] * 20)
+    raw = f'{{"kind": "trainer", "run": "run-1", "rank": 0, "config": {config}}}'.encode()
+    script.writer._mmap[ring.META_AT : ring.META_AT + len(raw)] = raw
+    script.writer.words[ring.H_META_LEN] = len(raw)
+    reader = polled(tmp_path)
+    assert encode(reader.runs(script.now(), (), ()))
+
+
+@pytest.mark.parametrize("size", [0, 100, 2048, ring.DATA_AT, ring.DATA_AT + 300])
+def test_truncated_while_followed(tmp_path: Path, size: int) -> None:
     script = Script(tmp_path)
     script.steps([1.0] * 10)
     reader = RunReader([tmp_path])
     reader.poll(script.now())
-    os.truncate(script.path, 2048)
+    os.truncate(script.path, size)
     reader.poll(script.now())
     (run,) = reader.runs(script.now(), (), ())
     assert run.steps == 10 and run.state == "killed" and reader.dropped == {"rings.broken": 1}
