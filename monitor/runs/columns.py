@@ -53,8 +53,9 @@ class Columns:
         self.phases = {phase: column for phase, column in columns if any(column)}
         self._sums: dict[int, int] | None = None
         self.device = _device(words)
-        self.epoch = words[-ring.SLOT_WORDS + ring.W_EPOCH] if block.count else 0
-        self.memory = next((value for value in reversed(_column(words, ring.W_MEMORY)) if value), 0)
+        self.epoch = min(words[-ring.SLOT_WORDS + ring.W_EPOCH], 1 << 53) if block.count else 0
+        memory = _column(words, ring.W_MEMORY)
+        self.memory = next((value for value in reversed(memory) if 0 < value < 1 << 53), 0)
         self.loss = _last_loss(block)
         self.bad = self._sanitize(now_ns)
 
@@ -69,6 +70,7 @@ class Columns:
             and max(self.end) <= now_ns
             and max(self.samples) < 1 << 40
             and max(self.tokens) < 1 << 44
+            and max(self.overhead) < LONGEST_STEP_NS
             and max(self.sums().values(), default=0) <= sum(self.raw)
         ):
             return 0
@@ -77,6 +79,7 @@ class Columns:
             and end <= now_ns
             and self.samples[at] < 1 << 40
             and self.tokens[at] < 1 << 44
+            and self.overhead[at] < LONGEST_STEP_NS
             and all(column[at] <= raw for column in self.phases.values())
             for at, (raw, end) in enumerate(zip(self.raw, self.end, strict=True))
         ]
@@ -120,7 +123,10 @@ def _device(words: memoryview) -> tuple[int, int, int, int]:
     measured = sum(map(bool, which))
     if not measured:
         return 0, 0, 0, 0
-    busy, starved, depth = (sum(compress(_column(words, word), which)) for word in _DEVICE)
+    columns = [list(compress(_column(words, word), which)) for word in _DEVICE]
+    if max(map(max, columns)) > LONGEST_STEP_NS:
+        return 0, 0, 0, 0  # no device took eleven days for a step
+    busy, starved, depth = map(sum, columns)
     return measured, busy, starved, depth
 
 

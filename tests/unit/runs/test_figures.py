@@ -148,11 +148,13 @@ def test_records_that_cannot_be_are_counted_not_believed(tmp_path: Path) -> None
     script.step(10.0, begin=2**63)
     script.step(10.0, samples=2**60)
     script.step(10.0, {0: 1e9})
+    script.steps([10.0] * 2, device_seq=1, device_busy=2**64 - 1, device_starved=2**64 - 1)
+    script.step(10.0, overhead=2**64 - 1)
     reader = RunReader([tmp_path])
     reader.poll(script.now())
     rank = reader.runs(script.now(), (), ())[0].ranks[0]
-    assert rank.steps == 24 and rank.step.count == 20 and rank.samples == 0
-    assert reader.dropped["rings.records"] == 4
+    assert rank.steps == 27 and rank.step.count == 22 and rank.samples == 0
+    assert reader.dropped["rings.records"] == 5 and rank.device_times.busy_ratio is None
     reader.close()
 
 
