@@ -12,7 +12,8 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -20,7 +21,7 @@ import uvicorn
 
 from monitor import __version__
 from monitor.claims import DirectoryLock, bind_tcp, bind_unix, release_unix
-from monitor.errors import EXIT_OK
+from monitor.errors import EXIT_FAILED, EXIT_OK
 from monitor.pipeline import Pipeline
 from monitor.settings import Settings
 from monitor.snapshot import Snapshot
@@ -45,14 +46,24 @@ class Ticker(threading.Thread):
     """Calls the pipeline on a fixed grid. A tick that takes too long, or a suspended machine, costs
     ticks (counted); they are never made up for."""
 
-    def __init__(self, pipeline: Pipeline, service: Service) -> None:
+    def __init__(self, pipeline: Pipeline, service: Service, died: Callable[[], object]) -> None:
         super().__init__(name="gpumon-tick", daemon=True)
+        self.failed = False
         self._pipeline = pipeline
         self._service = service
+        self._died = died
         self._stop_event = threading.Event()
 
     def run(self) -> None:
-        interval = self._pipeline.settings.interval
+        """A daemon that cannot tick must end, not serve old data: whoever runs it starts it anew."""
+        try:
+            self._tick_until_stopped(self._pipeline.settings.interval)
+        finally:
+            if not self._stop_event.is_set():
+                self.failed = True
+                self._died()
+
+    def _tick_until_stopped(self, interval: float) -> None:
         due = time.monotonic()
         while not self._stop_event.is_set():
             self._service.feed.publish(self._pipeline.tick())
@@ -94,8 +105,7 @@ def run_daemon(settings: Settings) -> int:
         store = _open_store(settings, stack)
         pipeline = Pipeline(settings, store=store)
         service = Service(settings, store=store)
-        asyncio.run(_serve(pipeline, service, web, tcp, unix))
-    return EXIT_OK
+        return asyncio.run(_serve(pipeline, service, web, tcp, unix))
 
 
 def _open_store(settings: Settings, stack: contextlib.ExitStack) -> Store | None:
@@ -123,7 +133,7 @@ async def _serve(
     web: WebConfig,
     tcp: socket.socket | None,
     unix: socket.socket | None,
-) -> None:
+) -> int:
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     for number in SIGNALS:
@@ -131,7 +141,7 @@ async def _serve(
     service.feed.attach(loop)
     service.own.started = time.time()
     servers = _servers(service, web, tcp, unix)
-    ticker = Ticker(pipeline, service)
+    ticker = Ticker(pipeline, service, partial(loop.call_soon_threadsafe, stop.set))
     ticker.start()
     running = [asyncio.create_task(server.serve([bound])) for server, bound in servers]
     announcing = asyncio.create_task(_announce(service, pipeline.settings, tcp, web))
@@ -147,6 +157,7 @@ async def _serve(
     await asyncio.gather(*running)
     await asyncio.to_thread(ticker.join, 0.5)
     pipeline.close()
+    return EXIT_FAILED if ticker.failed else EXIT_OK
 
 
 def _servers(
@@ -186,16 +197,19 @@ async def _announce(service: Service, settings: Settings, tcp: socket.socket | N
     served = await service.feed.after(0, 60.0)
     if served is None:
         return
-    host, port = tcp.getsockname()[:2] if tcp else ("", 0)
-    where = [f"{'https' if web.tls else 'http'}://{host}:{port}"] if tcp else []
+    where = [_url(tcp, web)] if tcp else []
     where += [f"unix:{settings.socket}"] if settings.socket else []
     log.info("gpumon %s, pid %d: %s", __version__, os.getpid(), watched(served.snapshot))
-    log.info(
-        "serving on %s, every %g s, runs in %s", " and ".join(where), settings.interval, _paths(settings)
-    )
+    place = " and ".join(where) or "nothing"
+    log.info("serving on %s, every %g s, runs in %s", place, settings.interval, _paths(settings))
     gc.collect()
     gc.freeze()
     notify(f"READY=1\nSTATUS={watched(served.snapshot)}")
+
+
+def _url(tcp: socket.socket, web: WebConfig) -> str:
+    host, port = tcp.getsockname()[:2]
+    return f"{'https' if web.tls else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def _paths(settings: Settings) -> str:
