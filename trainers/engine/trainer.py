@@ -94,6 +94,8 @@ class Trainer:
         quiet = self.config.quiet or not self.world.first
         self.progress = Progress(quiet=quiet, bottleneck=self.watch.bottleneck)
         self._pending: list[Tensor] = []
+        self.limit = self.config.max_steps
+        self.interrupt = Interrupt()
 
     def _intervals(self, config: TrainConfig) -> None:
         calm = self.recipe.on("throttle")
@@ -114,7 +116,7 @@ class Trainer:
     def fit(self) -> Result:
         if self.config.resume == "auto":
             self.records.restore(self)
-        with Interrupt() as self.interrupt, self.watch:
+        with self.interrupt, self.watch:
             for _ in self._epochs():
                 self._train_epoch()
                 if self._stopping():
@@ -122,6 +124,15 @@ class Trainer:
                 self._end_epoch()
         self.result.interrupted = self.interrupt.asked
         self.result.steps = self.at.step
+        return self.result
+
+    def train_steps(self, count: int) -> Result:
+        """So many optimizer steps and nothing else: for measuring. Epochs follow one another."""
+        self.limit = self.at.step + count
+        while not self._full():
+            self._train_epoch()
+            if self.at.sample >= self._end:
+                self.at.epoch, self.at.sample = self.at.epoch + 1, 0
         return self.result
 
     def _epochs(self) -> Iterator[int]:
@@ -132,7 +143,7 @@ class Trainer:
 
     def _stopping(self) -> bool:
         """Ctrl-C or --max_steps inside an epoch: save where we are."""
-        full = self.config.max_steps is not None and self.at.step >= self.config.max_steps
+        full = self._full()
         if not (full or self.interrupt.asked):
             return False
         if self.interrupt.asked:
@@ -170,9 +181,11 @@ class Trainer:
         self._read_losses()
         self.progress.end()
 
+    def _full(self) -> bool:
+        return self.limit is not None and self.at.step >= self.limit
+
     def _must_stop(self) -> bool:
-        full = self.config.max_steps is not None and self.at.step >= self.config.max_steps
-        return full or self.interrupt.asked
+        return self._full() or self.interrupt.asked
 
     def _run_batches(self) -> None:
         """Batches from the current position until the epoch, the batch size or the run ends."""
@@ -283,7 +296,7 @@ class Trainer:
         if self.world.size > 1 and self.at.step % self.log_every == 0:
             self.interrupt.asked = self.world.any(self.interrupt.asked)
         elif self.world.size > 1:
-            return self.config.max_steps is not None and self.at.step >= self.config.max_steps
+            return self._full()
         return self._must_stop()
 
     # ── memory ───────────────────────────────────────────────────────────────────────────────────

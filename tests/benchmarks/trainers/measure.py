@@ -1,0 +1,109 @@
+"""Interleaved medians of the data path and of whole training steps, equality checked first."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import statistics
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from tests.benchmarks.trainers.ladders import Ladder, Row
+from trainers.data.source import batch_length
+from trainers.engine import checkpoint
+from trainers.engine.trainer import Trainer
+
+
+@dataclass
+class Subject:
+    """A row with its trainer, warmed up."""
+
+    row: Row
+    trainer: Trainer
+    losses: list[float]
+    data_seconds: list[float] = field(default_factory=list)
+    step_seconds: list[float] = field(default_factory=list)
+    batches: Iterator[Any] | None = None
+    epoch: int = 100
+
+    def next_batch(self) -> int:
+        """Fetch one batch; samples in it."""
+        while True:
+            if self.batches is None:
+                self.batches = iter(self.trainer.data.train.epoch(self.epoch))
+            with contextlib.suppress(StopIteration):
+                return batch_length(next(self.batches))
+            self.batches, self.epoch = None, self.epoch + 1
+
+
+def build(ladder: Ladder, row: Row, size: dict[str, Any], folder: Path) -> Subject:
+    """A trainer of this row; its first steps give the losses and are the warm-up."""
+    options = {**ladder.options, **size, **row.options}
+    if ladder.recipe.name == "graph":
+        options["cache_dir"] = str(folder / "graphs")
+    config = ladder.recipe.config_class(
+        synthetic=True, out=str(folder), monitor=False, device="cpu", quiet=True, **options
+    )
+    recipe = ladder.recipe(config, torch.device("cpu"))
+    checkpoint.seed_everything(config.seed)
+    with contextlib.redirect_stderr(io.StringIO()):
+        trainer = Trainer(recipe)
+        # The naive rung logs every step: let it, into a buffer, as a job's log would take it.
+        trainer.progress.quiet = recipe.on("throttle")
+        trainer.train_steps(2)
+    return Subject(row, trainer, list(trainer.result.losses))
+
+
+def check_equal(subjects: list[Subject], tolerance: float) -> float:
+    """Largest relative difference of any row's losses from the naive ones; raises above the bound."""
+    reference, worst = subjects[0].losses, 0.0
+    for subject in subjects:
+        if not subject.row.compare:
+            continue
+        for mine, naive in zip(subject.losses, reference, strict=True):
+            worst = max(worst, abs(mine - naive) / abs(naive))
+        if worst > tolerance:
+            raise AssertionError(f"{subject.row.label}: losses differ from the naive run by {worst:.2g}")
+    return worst
+
+
+def measure_steps(subjects: list[Subject], steps: int, seconds: float) -> None:
+    """Whole steps, one row after the other, round and round until the time is up."""
+    end, done = time.perf_counter() + seconds, 0
+    while done < 3 or (time.perf_counter() < end and done < 15):
+        for subject in subjects:
+            with contextlib.redirect_stderr(io.StringIO()):
+                begun = time.perf_counter()
+                subject.trainer.train_steps(steps)
+                taken = time.perf_counter() - begun
+            subject.step_seconds.append(taken / (steps * subject.trainer.config.batch_size))
+        done += 1
+
+
+def measure_data(subjects: list[Subject], steps: int, seconds: float) -> None:
+    """Batches only, without a model."""
+    for subject in subjects:
+        subject.next_batch()
+    end, done = time.perf_counter() + seconds, 0
+    while done < 3 or (time.perf_counter() < end and done < 15):
+        for subject in subjects:
+            begun = time.perf_counter()
+            samples = sum(subject.next_batch() for _ in range(steps))
+            subject.data_seconds.append((time.perf_counter() - begun) / samples)
+        done += 1
+
+
+def median(values: list[float]) -> float | None:
+    return statistics.median(values) if values else None
+
+
+def close(subjects: list[Subject]) -> None:
+    """Let workers go."""
+    for subject in subjects:
+        subject.batches = None
+        subject.trainer.data.train = subject.trainer.data.validation = None  # type: ignore[assignment]
