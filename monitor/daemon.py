@@ -42,6 +42,16 @@ if TYPE_CHECKING:
 log = logging.getLogger("gpumon")
 
 
+def next_due(due: float, now: float, interval: float) -> tuple[float, int]:
+    """When the tick after the one that was due at `due` is to begin, always on the same grid, and how
+    many ticks are left out because their time has passed."""
+    following = due + interval
+    if now <= following:
+        return following, 0
+    missed = int((now - following) // interval) + 1
+    return following + missed * interval, missed
+
+
 class Ticker(threading.Thread):
     """Calls the pipeline on a fixed grid. A tick that takes too long, or a suspended machine, costs
     ticks (counted); they are never made up for."""
@@ -67,12 +77,8 @@ class Ticker(threading.Thread):
         due = time.monotonic()
         while not self._stop_event.is_set():
             self._service.feed.publish(self._pipeline.tick())
-            due += interval
-            late = time.monotonic() - due
-            if late > 0:
-                missed = int(late // interval) + 1
-                self._service.own.missed_ticks += missed
-                due += missed * interval
+            due, missed = next_due(due, time.monotonic(), interval)
+            self._service.own.missed_ticks += missed
             self._stop_event.wait(max(0.0, due - time.monotonic()))
 
     def stop(self) -> None:

@@ -84,7 +84,7 @@ def test_ticks_do_not_drift(daemon: Daemon) -> None:
         times.append(snapshot.monotonic)
         if len(times) == 6:
             break
-    assert (times[-1] - times[0]) / 5 == pytest.approx(0.2, rel=0.25)
+    assert (times[-1] - times[0]) / 5 == pytest.approx(0.2, rel=0.5)
 
 
 @pytest.mark.parametrize(
