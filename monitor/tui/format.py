@@ -119,6 +119,16 @@ def duration(value: float | None) -> str:
     return f"{whole // 86400} d {whole % 86400 // 3600} h"
 
 
+def age(value: float | None) -> str:
+    """The same in one short word: 64s, 12m, 3h, 2d."""
+    if value is None:
+        return ABSENT
+    for limit, factor, unit in ((100, 1, "s"), (6000, 60, "m"), (48 * 3600, 3600, "h")):
+        if value < limit:
+            return f"{int(value / factor)}{unit}"
+    return f"{int(value / 86400)}d"
+
+
 def clock(wall: float | None) -> str:
     return ABSENT if wall is None else time.strftime("%H:%M:%S", time.localtime(wall))
 
@@ -167,7 +177,7 @@ def _by_unit(key: str, value: float) -> str:
         if key.endswith(suffix) or key == suffix.strip("_."):
             return show(value)
     if key.endswith("_celsius"):
-        return f"{value:.0f} °C"
+        return f"{value:.0f}°"
     return f"{value:.0f} W" if key.endswith("_watts") else number(value)
 
 

@@ -17,6 +17,7 @@ from monitor.snapshot import Finding, Gpu, Run, Snapshot
 Link = Literal["waiting", "live", "stale", "down"]
 TRAIL = 1200
 STALE_TICKS = 3.0
+SEVERITIES = ("critical", "warning", "hint", "healthy")
 
 
 class Update(NamedTuple):
@@ -86,7 +87,11 @@ class Frame:
         return ((host, run) for host in self._known() for run in _of(host).runs)
 
     def findings(self) -> Iterator[tuple[HostFrame, Finding]]:
-        return ((host, finding) for host in self._known() for finding in _of(host).findings)
+        """As each host ranked them; over several hosts the severe ones come first."""
+        found = [(host, finding) for host in self._known() for finding in _of(host).findings]
+        return iter(
+            sorted(found, key=lambda pair: SEVERITIES.index(pair[1].severity)) if self.several else found
+        )
 
     def host(self, label: str) -> HostFrame | None:
         return next((host for host in self.hosts if host.label == label), None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 import msgspec
 
@@ -499,6 +500,7 @@ SCENES: dict[str, Callable[[int], Snapshot]] = {
 }  # fmt: skip
 
 
+@lru_cache(maxsize=32)
 def ticks(name: str, count: int = TICKS) -> list[Snapshot]:
     """The scene's last `count` ticks, the newest at `NOW`."""
     return [SCENES[name](tick) for tick in range(TICKS - count + 1, TICKS + 1)]

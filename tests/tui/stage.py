@@ -51,6 +51,23 @@ def staged(scene: str, **options: Any) -> StagedApp:
     return StagedApp([("lab-07", list(scenes.ticks(scene)))], **options)
 
 
+async def pictures(app: GpumonApp, sizes: Iterable[tuple[int, int]], act: Act | None = None) -> list[str]:
+    """The screen after `act` at one size after the other: the terminal is resized in between."""
+    first, *rest = sizes
+    async with app.run_test(size=first) as pilot:
+        await pilot.pause()
+        if act is not None:
+            await act(pilot)
+        await pilot.pause()
+        out = [characters(app)]
+        for size in rest:
+            await pilot.resize_terminal(*size)
+            await pilot.pause()
+            await pilot.pause()
+            out.append(characters(app))
+        return out
+
+
 async def picture(app: GpumonApp, size: tuple[int, int], act: Act | None = None, *, svg: bool = False) -> str:
     """The screen after `act`: its characters line by line, or an SVG."""
     async with app.run_test(size=size) as pilot:
@@ -64,3 +81,16 @@ async def picture(app: GpumonApp, size: tuple[int, int], act: Act | None = None,
 def characters(app: GpumonApp) -> str:
     """What a reader of the terminal sees."""
     return "\n".join(strip.text.rstrip() for strip in app.screen._compositor.render_strips()) + "\n"
+
+
+def pressing(*keys: str) -> Act | None:
+    """An act that presses keys, one after the other."""
+    if not keys:
+        return None
+
+    async def act(pilot: Pilot[None]) -> None:
+        for key in keys:
+            await pilot.press(key)
+            await pilot.pause()
+
+    return act

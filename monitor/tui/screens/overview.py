@@ -13,6 +13,7 @@ from monitor.tui.frame import Frame
 from monitor.tui.screens.page import Page, set_height
 from monitor.tui.text import Block
 from monitor.tui.views import findings, gpus, processes, remedy, runs, top
+from monitor.tui.views.card import CARD
 from monitor.tui.widgets.panel import Panel, Room
 
 WIDE = 110
@@ -37,19 +38,19 @@ def plan(frame: Frame, width: int, height: int, *, show_processes: bool = True) 
     answer = 2
     room = height - answer
     count = {"g": len(list(frame.gpus())), "r": len(list(frame.runs())), "f": len(list(frame.findings()))}
-    down = sum(host.link in ("down", "waiting") for host in frame.hosts) if frame.several else 0
+    down = len(top.silent_hosts(frame))
     runs_want = 1 + max(1, min(count["r"], 8 if room > 30 else 4))
     advice_want = 1 + max(1, min(count["f"], 6 if room > 30 else 4))
     if beside(frame, width, height):
         advice_want = max(advice_want, min(17, room // 3 + 2))
-    gpu_lines = _gpu_lines(count["g"], room - runs_want - advice_want, width) + down
+    gpu_lines = _gpu_lines(count["g"], room - runs_want - advice_want - down, width) + down
     gap = 1 if gpu_lines + runs_want + advice_want + 3 <= room else 0
     left = room - gpu_lines - runs_want - advice_want - 3 * gap
     if left < 0:
         runs_want = max(2, runs_want + left)
         left = room - gpu_lines - runs_want - advice_want
-    if 0 < count["g"] <= 4 and gpu_lines >= count["g"] * gpus.CARD and left > 8:
-        taller = min(CARD_MOST - gpus.CARD, (left - 8) // count["g"])
+    if 0 < count["g"] <= 4 and gpu_lines >= count["g"] * CARD and left > 8:
+        taller = min(CARD_MOST - CARD, (left - 8) // count["g"])
         gpu_lines, left = gpu_lines + taller * count["g"], left - taller * count["g"]
     process_lines = left if left >= 4 and show_processes else 0
     advice = max(2, advice_want + (left if not process_lines else 0))
@@ -64,8 +65,8 @@ def beside(frame: Frame, width: int, height: int) -> bool:
 def _gpu_lines(count: int, room: int, width: int) -> int:
     if count == 0:
         return 2
-    if count <= 4 and count * gpus.CARD <= room:
-        return count * gpus.CARD
+    if count <= 4 and count * CARD <= room:
+        return count * CARD
     if 1 + count <= room or width < 76:
         return min(1 + count, max(3, room))
     return 1 + (count + 1) // 2

@@ -23,11 +23,11 @@ class ReplayScreen(Overview):
     extra_lines = 1
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "play", "Play", tooltip="Stop and go on"),
-        Binding("comma", "seek(-10)", "−10 s", key_display=",", tooltip="Ten seconds back"),
+        Binding("comma", "seek(-10)", "-10 s", key_display=",", tooltip="Ten seconds back"),
         Binding("full_stop", "seek(10)", "+10 s", key_display=".", tooltip="Ten seconds on"),
         Binding("left_square_bracket", "speed(-1)", "Slower", show=False, tooltip="Half the speed"),
         Binding("right_square_bracket", "speed(1)", "Faster", key_display="]", tooltip="Twice the speed"),
-        Binding("less_than_sign", "seek(-60)", "−1 min", show=False, tooltip="A minute back"),
+        Binding("less_than_sign", "seek(-60)", "-1 min", show=False, tooltip="A minute back"),
         Binding("greater_than_sign", "seek(60)", "+1 min", show=False, tooltip="A minute on"),
         Binding("0", "seek(-1000000000)", "Begin", show=False, tooltip="To the begin"),
         Binding("escape", "back", "Back", tooltip="Leave the replay"),

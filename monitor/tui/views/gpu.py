@@ -8,15 +8,8 @@ from monitor.snapshot import Errors, Gpu
 from monitor.tui import format as show
 from monitor.tui.frame import HostFrame, Reading
 from monitor.tui.text import Line, Span, clip, fit, line
-from monitor.tui.views.gpus import (
-    gauges,
-    memory_words,
-    mig_lines,
-    pcie_limit,
-    run_words,
-    state_words,
-    traffic,
-)
+from monitor.tui.views.card import gauges, mig_lines
+from monitor.tui.views.gpuwords import memory_words, pcie_limit, run_words, state_words, traffic
 from monitor.tui.views.marks import REASONS, gpu_mark
 from monitor.tui.views.remedy import section
 from monitor.tui.views.rundetail import pairs_lines
@@ -65,7 +58,14 @@ def graphs(host: HostFrame, gpu: Gpu, room: Room, height: int = 3) -> list[Line]
     lines: list[Line] = []
     for (name, value, samples, top, role), high in zip(gauges(host, gpu, mark), tops, strict=True):
         if any(sample is not None for sample in samples):
-            lines += _graph(name.capitalize(), value, history(samples, width, height, top), high, role, room)
+            lines += _graph(
+                name.removesuffix(" was").capitalize(),
+                value,
+                history(samples, width, height, top),
+                high,
+                role,
+                room,
+            )
     clock_top = gpu.sm_clock_max_hertz
     if clock_top and any(r.clock is not None for r in seen):
         rows = history([r.clock for r in seen], width, height, clock_top)

@@ -10,7 +10,7 @@ from monitor.tui.text import Cell, Line, Span, clip, fit, line, spans, width_of
 from monitor.tui.views.marks import RUN, starving
 from monitor.tui.views.remedy import section
 from monitor.tui.views.runs import hanging, trend
-from monitor.tui.widgets.graph import SHORT, history, nice, phase_bar, phase_order, role_of, stacked
+from monitor.tui.widgets.graph import history, letter, nice, phase_bar, phase_order, role_of, stacked
 from monitor.tui.widgets.panel import Room
 
 GUTTER = 12
@@ -100,7 +100,7 @@ def phases(run: Run, room: Room) -> list[Line]:
     known = {phase.name: phase for phase in run.phases}
     for name in phase_order(shares):
         phase = known[name]
-        swatch = Span("  ", role_of(name)) if not room.plain else Span(SHORT.get(name, name)[0] + " ")
+        swatch = Span("  ", role_of(name)) if not room.plain else Span(letter(name) + " ")
         figures = (
             show.seconds(phase.mean_seconds),
             show.seconds(phase.p50_seconds),

@@ -76,6 +76,9 @@ def _freshness(frame: Frame) -> list[Span]:
     if worst is None or (worst.mode == "replay" and worst.link == "live"):
         return []
     mark = LINKS[worst.link]
+    if frame.several and not worst.current:
+        silent = sum(not host.current for host in frame.hosts)
+        return [mark.span, Span(f" {silent} silent ", mark.role)]
     age = f" {show.duration(worst.age)}" if worst.age is not None and not worst.current else ""
     return [mark.span, Span(f" {mark.word}{age} ", mark.role if mark.role != "good" else "dim")]
 
@@ -85,6 +88,10 @@ def answer(frame: Frame, room: Room) -> Block:
     mark, what, fix = verdict(frame)
     width = room.width - 4
     lead, role = Span(f" {mark.symbol} ", mark.role), "" if mark.role == "dim" else mark.role
+    if not any(host.current for host in frame.hosts):
+        return Block(
+            rows=(line(lead, Span(clip(what, width), role)), line("   ", Span(clip(fix, width), "stale")))
+        )
     if len(what) + len(fix) + 2 <= width:
         return Block(rows=(line(lead, Span(what, role), f"  {fix}", width=room.width),))
     first, *rest = wrap(what, width)
@@ -101,14 +108,26 @@ def squeeze(fix: str, width: int) -> str:
 
 def verdict(frame: Frame) -> tuple[Mark, str, str]:
     """The mark, what is the case, and what to do about it."""
-    down = [host for host in frame.hosts if host.link == "down"]
-    if down and not any(host.snapshot for host in frame.hosts):
-        return LINKS["down"], f"{down[0].label} does not answer: {down[0].error}", ""
-    found = [(h, f) for h, f in frame.findings() if f.severity in ("critical", "warning")]
+    if frame.hosts and not any(host.current for host in frame.hosts):
+        return _silent(frame)
+    found = [(h, f) for h, f in frame.findings() if h.current and f.severity in ("critical", "warning")]
     if found:
         host, finding = min(found, key=lambda pair: pair[1].severity != "critical")
         return SEVERITY[finding.severity], _cause(frame, host, finding), _fix(finding)
     return _calm(frame)
+
+
+def _silent(frame: Frame) -> tuple[Mark, str, str]:
+    """No host is current: that is the answer, and what was last known is said to be old."""
+    host = max(frame.hosts, key=lambda h: h.age or 0.0)
+    mark = LINKS[host.link]
+    if host.link == "waiting":
+        return mark, "Waiting for the first readings…", ""
+    if host.snapshot is None:
+        return mark, f"{host.label} does not answer.", host.error or ""
+    old = show.duration(host.age)
+    last = next((f.title for f in host.snapshot.findings if f.severity != "healthy"), "nothing found")
+    return mark, f"{host.label} has sent nothing for {old}: what follows is old.", f"{old} ago: {last}"
 
 
 def _cause(frame: Frame, host: HostFrame, finding: Finding) -> str:
@@ -141,8 +160,6 @@ def _fix(finding: Finding) -> str:
 
 def _calm(frame: Frame) -> tuple[Mark, str, str]:
     snapshots = [host.snapshot for host in frame.hosts if host.snapshot]
-    if not snapshots:
-        return LINKS["waiting"], "Waiting for the first readings…", ""
     healthy = next((f for _, f in frame.findings() if f.severity == "healthy"), None)
     if healthy is not None:
         return SEVERITY["healthy"], f"{healthy.title}.", ""
@@ -161,15 +178,18 @@ def _empty(snapshots: list[Snapshot]) -> tuple[Mark, str, str]:
     return Mark("○", "idle", "dim"), f"No training run; {idle} of {total} GPUs idle.", fix
 
 
+def silent_hosts(frame: Frame) -> list[HostFrame]:
+    """Hosts that need a line of their own because their readings are old or missing."""
+    return [h for h in frame.hosts if not h.current and (frame.several or h.snapshot is not None)]
+
+
 def unreachable(frame: Frame, room: Room) -> list[Line]:
-    """A line for each host that does not answer, so that none is silently missing."""
+    """A line for each such host, so that none is silently missing or taken for current."""
     out = []
-    for host in frame.hosts:
-        if host.link in ("down", "waiting") and (frame.several or host.snapshot):
-            mark = LINKS[host.link]
-            age = f", last readings {show.duration(host.age)} old" if host.age is not None else ""
-            text = f"{host.label} {mark.word}{age}: {host.error or 'no answer yet'}"
-            out.append(
-                line(Span(f" {mark.symbol} ", mark.role), clip(text, room.width - 4), width=room.width)
-            )
+    for host in silent_hosts(frame):
+        mark = LINKS[host.link]
+        age = f", last readings {show.duration(host.age)} old" if host.age is not None else ""
+        why = host.error or ("no answer yet" if host.snapshot is None else "")
+        text = f"{host.label} {mark.word}{age}{f': {why}' if why else ''}"
+        out.append(line(Span(f" {mark.symbol} ", mark.role), clip(text, room.width - 4), width=room.width))
     return out

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 
 from monitor.tui.text import Span
 
@@ -110,9 +109,12 @@ def cells_of(shares: Mapping[str, float], width: int) -> list[tuple[str, int]]:
     return [(name, cells[name]) for name in names if cells[name]]
 
 
-@lru_cache(maxsize=256)
-def _letter(phase: str) -> str:
-    return SHORT.get(phase, phase)[0].lower()
+LETTERS = {"transfer": "t", "other": "."}
+
+
+def letter(phase: str) -> str:
+    """One letter for a phase, where there is no room for its name or no colour to tell it."""
+    return LETTERS.get(phase) or phase[:1].lower() or "?"
 
 
 def phase_bar(shares: Mapping[str, float], width: int, *, plain: bool = False) -> list[Span]:
@@ -129,11 +131,11 @@ def phase_bar(shares: Mapping[str, float], width: int, *, plain: bool = False) -
 def _part(name: str, cells: int, value: float, plain: bool) -> Span:
     short = SHORT.get(name, name)
     label = next(
-        (text for text in (f"{short} {value * 100:.0f}", short, short[0]) if len(text) + 1 <= cells), ""
+        (text for text in (f"{short} {value * 100:.0f}", short, letter(name)) if len(text) + 1 <= cells), ""
     )
     if not plain:
         return Span(label.center(cells) if len(label) > 1 else label.ljust(cells), role_of(name))
-    fill = _letter(name)
+    fill = letter(name)
     if len(label) < 2 or cells < len(label) + 2:
         return Span(fill * cells, "")
     return Span(f" {label} ".center(cells, fill), "")
@@ -163,7 +165,7 @@ def _pile(shares: Mapping[str, float], layers: int) -> list[str]:
 
 
 def _letters(piles: Sequence[Sequence[str]], level: int, wide: int) -> list[Span]:
-    return [Span("".join((_letter(pile[level]) if pile[level] else " ") * wide for pile in piles))]
+    return [Span("".join((letter(pile[level]) if pile[level] else " ") * wide for pile in piles))]
 
 
 def _halves(piles: Sequence[Sequence[str]], upper: int, wide: int) -> list[Span]:

@@ -53,7 +53,7 @@ class Panel(ScrollView, can_focus=True):
         Binding("pageup,ctrl+u", "page(-1)", "Page up", show=False),
         Binding("home,g", "edge(-1)", "Top", show=False),
         Binding("end,G", "edge(1)", "Bottom", show=False),
-        Binding("enter", "choose", "Open", key_display="⏎", tooltip="Open what the cursor is on"),
+        Binding("enter", "choose", "Open", key_display="enter", tooltip="Open what the cursor is on"),
     ]
 
     class Chosen(Message):
@@ -97,12 +97,13 @@ class Panel(ScrollView, can_focus=True):
 
     def _show(self, lines: tuple[Line, ...], head: int) -> None:
         old, self._lines = self._lines, lines
+        same_shape = len(old) == len(lines) and head == self._head
+        self._head = head
         had = self._cursor is not None
         moved = self._follow_cursor()
         if had != (self._cursor is not None) and self.has_focus:
             self.refresh_bindings()
-        if len(old) != len(lines) or head != self._head:
-            self._head = head
+        if not same_shape:
             self.virtual_size = Size(self.size.width, len(lines))
             self.refresh()
             self.call_after_refresh(self._check_width)

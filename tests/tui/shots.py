@@ -1,0 +1,107 @@
+"""Every picture that is checked: scene, size, keys to get there. `python -m tests.tui.shots --update`
+writes them anew after a change that was meant; look at the difference before committing it."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.tui import scenes
+from tests.tui.stage import SIZES, StagedApp, picture, pictures, pressing, staged
+
+GOLDEN = Path(__file__).with_name("golden")
+
+
+@dataclass(frozen=True)
+class Shot:
+    """One way through the app, looked at in one or several sizes."""
+
+    name: str
+    scene: str
+    sizes: tuple[str, ...] = tuple(SIZES)
+    keys: tuple[str, ...] = ()
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def app(self) -> StagedApp:
+        made = MADE.get(self.scene)
+        return made(**self.options) if made else staged(self.scene, **self.options)
+
+    def take(self) -> dict[Path, str]:
+        """File of the golden picture → what it looks like now."""
+        texts = asyncio.run(pictures(self.app(), [SIZES[size] for size in self.sizes], pressing(*self.keys)))
+        return {
+            GOLDEN / f"{self.name}-{size}.txt": text for size, text in zip(self.sizes, texts, strict=True)
+        }
+
+    def svg(self, size: str) -> str:
+        return asyncio.run(picture(self.app(), SIZES[size], pressing(*self.keys), svg=True))
+
+
+def disconnected(**options: Any) -> StagedApp:
+    """A daemon that was there and does not answer any more."""
+    ticks: list[Any] = [
+        *scenes.ticks("eight")[:-34],
+        "no gpumon daemon answers at http://lab-07:9835 (Connection refused)",
+    ]
+    return StagedApp([("lab-07", ticks)], **options)
+
+
+def stale(**options: Any) -> StagedApp:
+    """A daemon that is connected but has sent nothing for a while."""
+    return StagedApp([("lab-07", list(scenes.ticks("eight")[:-34]))], **options)
+
+
+def hosts(**options: Any) -> StagedApp:
+    """Three machines: one busy, one starved, one that never answered."""
+    parts = [("lab-07", list(scenes.ticks("sixteen"))), ("lab-08", list(scenes.ticks("data-bound")))]
+    return StagedApp(
+        [*parts, ("lab-09", ["no gpumon daemon answers at http://lab-09:9835 (timed out)"])], **options
+    )
+
+
+def own(**options: Any) -> StagedApp:
+    return StagedApp([("lab-07", list(scenes.ticks("data-bound")))], mode="own", **options)
+
+
+MADE = {"disconnected": disconnected, "stale": stale, "hosts": hosts, "own": own}
+
+OVERVIEWS = [Shot(f"overview-{scene}", scene) for scene in (*scenes.SCENES, "disconnected", "stale", "hosts")]
+SMALL = ("80x24", "120x40")
+DETAILS = [
+    Shot("run-data-bound", "data-bound", tuple(SIZES), ("tab", "enter")),
+    Shot("run-hung", "hung", SMALL, ("tab", "enter")),
+    Shot("finding", "data-bound", tuple(SIZES), ("tab", "tab", "enter")),
+    Shot("gpu-throttled", "throttled", SMALL, ("down", "down", "enter")),
+    Shot("gpu-lost", "lost", SMALL, ("down", "down", "down", "down", "down", "enter")),
+    Shot("processes", "eight", tuple(SIZES), ("p",)),
+    Shot("tree", "eight", SMALL, ("p", "t")),
+    Shot("help", "eight", SMALL, ("question_mark",)),
+    Shot("own-readings", "own", ("80x24",)),
+    Shot("ascii", "eight", SMALL, (), {"ascii_only": True}),
+    Shot("ascii-run", "data-bound", SMALL, ("tab", "enter"), {"ascii_only": True}),
+    Shot("paused", "eight", ("80x24",), ("space",)),
+]
+SHOTS = [*OVERVIEWS, *DETAILS]
+
+
+def main() -> int:
+    if sys.argv[1:] != ["--update"]:
+        print(__doc__, file=sys.stderr)
+        return 2
+    GOLDEN.mkdir(exist_ok=True)
+    kept = set()
+    for shot in SHOTS:
+        for path, text in shot.take().items():
+            path.write_text(text, encoding="utf-8")
+            kept.add(path)
+    for old in set(GOLDEN.glob("*.txt")) - kept:
+        old.unlink()
+    print(f"{len(kept)} pictures in {GOLDEN.name}/")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
