@@ -128,15 +128,15 @@ function runCard(run, now) {
   return card;
 }
 
-function gpuCard(gpu, users) {
+// Whether use is too low is the rules' judgement, not this page's: a GPU is marked when they say so.
+function gpuCard(gpu, trains, findings) {
   const label = make("h3", "", `${gpu.index}: ${gpu.name || gpu.uuid}`);
   if (gpu.state !== "ok") {
     return make("article", "card critical", label, make("p", "bad", `${gpu.state} for ${span(gpu.age_seconds)}: ${gpu.state_detail || "no detail"}`));
   }
-  const trains = users.get(gpu.uuid) || [];
-  const idle = trains.length && !absent(gpu.utilization_ratio) && gpu.utilization_ratio < 0.5;
-  const card = make("article", idle ? "card warning" : "card", label);
-  card.append(make("div", "row", make("span", "big", percent(gpu.utilization_ratio)), make("span", "dim", trains.length ? trains.join(", ") : "no run"), idle ? make("span", "warn end", "underused") : null));
+  const worst = findings.find((one) => (one.severity === "critical" || one.severity === "warning") && (one.gpu === gpu.uuid || trains.some((run) => run.id === one.run)));
+  const card = make("article", worst ? `card ${worst.severity}` : "card", label);
+  card.append(make("div", "row", make("span", "big", percent(gpu.utilization_ratio)), make("span", "dim", trains.map((run) => run.name).join(", ") || "no run"), worst ? make("span", "warn end", worst.id) : null));
   card.append(chart(past.get(`gpu:${gpu.uuid}`) || [], 1, "use, 0–100 %"));
   const ratio = absent(gpu.memory_used_bytes) || !gpu.memory_total_bytes ? null : gpu.memory_used_bytes / gpu.memory_total_bytes;
   card.append(make("div", "figures", figure("memory", ratio === null ? size(gpu.memory_used_bytes) : `${size(gpu.memory_used_bytes)} of ${size(gpu.memory_total_bytes)}`)));
@@ -172,7 +172,7 @@ function draw(snapshot) {
   const users = new Map();
   for (const gpu of snapshot.gpus) {
     const pids = gpu.processes.map((process) => process.pid);
-    users.set(gpu.uuid, live.filter((run) => run.gpu_uuids.includes(gpu.uuid) || run.pids.some((pid) => pids.includes(pid))).map((run) => run.name));
+    users.set(gpu.uuid, live.filter((run) => run.gpu_uuids.includes(gpu.uuid) || run.pids.some((pid) => pids.includes(pid))));
   }
   const shown = live.length ? live : snapshot.runs.slice(0, 4);
   const ids = new Set(shown.map((run) => run.id));
@@ -183,7 +183,7 @@ function draw(snapshot) {
   byId("trouble").hidden = !trouble;
   fill("findings", "What to change", "cards wide", snapshot.findings.filter((one) => absent(one.run) || ids.has(one.run)).slice(0, 6).map((one) => findingCard(one, names)));
   fill("runs", live.length ? "Runs" : "Last runs", "cards wide", shown.map((run) => runCard(run, snapshot.time)));
-  fill("gpus", snapshot.source.kind === "simulated" ? "GPUs (simulated)" : "GPUs", "cards", snapshot.gpus.map((gpu) => gpuCard(gpu, users)));
+  fill("gpus", snapshot.source.kind === "simulated" ? "GPUs (simulated)" : "GPUs", "cards", snapshot.gpus.map((gpu) => gpuCard(gpu, users.get(gpu.uuid), snapshot.findings)));
   fill("machine", "Host", "cards wide", [hostCard(snapshot.host)]);
 }
 
