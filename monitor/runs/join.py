@@ -100,7 +100,10 @@ def _rank(
     rank = make_rank(trainer, own, now, gpu.uuid if gpu else None)
     if trainer.figures is not None and trainer.alive:
         process = by_pid.get(trainer.host_pid)
-        readings: dict[str, float | None] = {"rss_bytes": _rss(trainer, process)}
+        readings: dict[str, float | None] = {
+            "rss_bytes": _rss(trainer, process),
+            "device_memory_bytes": trainer.scalars.get("cuda.allocated_bytes"),
+        }
         if gpu is not None and gpu.state == "ok":
             readings["gpu_utilization_ratio"] = gpu.utilization_ratio
             readings["sm_clock_hertz"] = gpu.sm_clock_hertz

@@ -109,7 +109,8 @@ class Timeline:
     def _window(self, at: int, cell: _Cell, wall_offset_ns: int) -> Window:
         assert self.origin is not None
         tally, steady = cell.tally, cell.tally.steady.times()
-        rss, memory = cell.mean("rss_bytes"), cell.last.get("device_memory_bytes")
+        rss = cell.mean("rss_bytes")
+        memory = cell.last.get("device_memory_bytes", cell.mean("device_memory_bytes"))
         return Window(
             start=(self.origin + at * self.width + wall_offset_ns) / 1e9,
             seconds=self.width / 1e9,

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from pathlib import Path
 
 MINUTE_US = 60 * 10**6
 READINGS_KEEP_US = 2 * 3600 * 10**6
 STEPS_KEEP_SHARE = 0.25
 """Steps are kept for this share of the age limit."""
-ROOM = 0.9
+ROOM = 0.95
 """A database over its limit is brought to this share of it."""
-DELETE_AT_ONCE = 256
+DELETE_AT_ONCE = 64
+SLICE_SECONDS = 0.1
+"""Longest a tick is held up by deleting; the rest is done in the next ones."""
+VACUUM_PAGES = 1024
 
 
 def roll_up(database: sqlite3.Connection, now_us: int) -> None:
@@ -39,13 +43,14 @@ def roll_up(database: sqlite3.Connection, now_us: int) -> None:
 
 def drop_old(database: sqlite3.Connection, now_us: int, max_age: float) -> None:
     age_us = int(max_age * 1e6)
+    gone = (now_us - age_us,)
+    database.execute("DELETE FROM chunks WHERE ring IN (SELECT id FROM rings WHERE updated_us < ?)", gone)
     database.execute("DELETE FROM chunks WHERE end_us < ?", (now_us - int(age_us * STEPS_KEEP_SHARE),))
     for table, column in (("rollups", "time_us"), ("runs", "updated_us"), ("rings", "updated_us")):
-        database.execute(f"DELETE FROM {table} WHERE {column} < ?", (now_us - age_us,))
-    database.execute("DELETE FROM chunks WHERE ring NOT IN (SELECT id FROM rings)")
+        database.execute(f"DELETE FROM {table} WHERE {column} < ?", gone)
     database.execute(
-        "DELETE FROM series WHERE id NOT IN (SELECT series FROM rollups)"
-        " AND id NOT IN (SELECT series FROM readings)"
+        "DELETE FROM series WHERE NOT EXISTS (SELECT 1 FROM rollups WHERE series = series.id)"
+        " AND NOT EXISTS (SELECT 1 FROM readings WHERE series = series.id)"
     )
 
 
@@ -58,17 +63,17 @@ def used_bytes(database: sqlite3.Connection) -> int:
     return page * (pages - free)
 
 
-def shrink(database: sqlite3.Connection, max_bytes: int) -> int:
-    """Drop the oldest steps, then the oldest minutes, then the oldest runs until it fits again."""
-    dropped = 0
-    if used_bytes(database) <= max_bytes:
-        return 0
+def shrink(database: sqlite3.Connection, max_bytes: int) -> bool:
+    """Drop the oldest steps, then the oldest minutes, then the oldest runs until it fits again. True:
+    time was up before it did."""
+    deadline = time.monotonic() + SLICE_SECONDS
     for table, order in (("chunks", "end_us"), ("rollups", "time_us"), ("runs", "updated_us")):
         while used_bytes(database) > ROOM * max_bytes:
+            if time.monotonic() > deadline:
+                return True
             if not _drop_oldest(database, table, order):
                 break
-            dropped += 1
-    return dropped
+    return False
 
 
 def _drop_oldest(database: sqlite3.Connection, table: str, order: str) -> int:
@@ -81,10 +86,12 @@ def _drop_oldest(database: sqlite3.Connection, table: str, order: str) -> int:
     return database.execute(f"DELETE FROM {table} WHERE {order} <= ?", row).rowcount
 
 
-def give_back(database: sqlite3.Connection) -> None:
-    """Free pages back to the file system, and the log into the file."""
-    database.executescript("PRAGMA incremental_vacuum;")  # execute() would stop after one page
+def give_back(database: sqlite3.Connection) -> bool:
+    """Some free pages back to the file system, and the log into the file. True: there are more."""
+    # execute() would stop after one page
+    database.executescript(f"PRAGMA incremental_vacuum({VACUUM_PAGES});")
     database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    return int(database.execute("PRAGMA freelist_count").fetchone()[0]) > VACUUM_PAGES
 
 
 def file_bytes(path: Path) -> int:

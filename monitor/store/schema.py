@@ -14,6 +14,8 @@ from pathlib import Path
 
 APPLICATION_ID = 0x67706D6E  # "gpmn"
 BUSY_SECONDS = 5.0
+WRITER_BUSY_SECONDS = 1.0
+"""A tick waits this long for another writer; then its batch waits for the next tick."""
 
 MIGRATIONS = (
     """
@@ -60,7 +62,9 @@ class StoreError(Exception):
 def open_writable(path: Path) -> sqlite3.Connection:
     """Open for writing, created and brought to this version. Raises `sqlite3.Error` or `StoreError`."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    database = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    database = sqlite3.connect(
+        path, timeout=WRITER_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+    )
     try:
         database.execute("PRAGMA auto_vacuum = INCREMENTAL")
         database.execute("PRAGMA journal_mode = WAL")

@@ -67,6 +67,8 @@ class Store(History):
         self._live: set[str] = set()
         """Runs seen live, to notice their end."""
         self._next_maintenance = 0.0
+        self._over = False
+        """It was too large and is still being brought down."""
         self._open()
 
     # ── RecordSink ──
@@ -102,8 +104,8 @@ class Store(History):
         self._write(lambda database: self._write_snapshot(database, snapshot))
         self._verify_ended(snapshot)
         if snapshot.monotonic >= self._next_maintenance:
-            self._next_maintenance = snapshot.monotonic + MAINTAIN_EVERY_SECONDS
-            self.maintain(snapshot.time)
+            more = self.maintain(snapshot.time)
+            self._next_maintenance = snapshot.monotonic + (0.0 if more else MAINTAIN_EVERY_SECONDS)
         if self.error is not None:
             raise StoreError(self.error)
 
@@ -118,20 +120,19 @@ class Store(History):
                 with contextlib.suppress(StoreError):
                     verify(self, RunRecord(run, own, snapshot.time))
 
-    def maintain(self, now: float) -> None:
-        """Roll up, drop what is too old or too much, give space back."""
+    def maintain(self, now: float) -> bool:
+        """Roll up, drop what is too old or too much, give space back. True: call again soon."""
         now_us = int(now * 1e6)
-        self._write(lambda database: self._let_go(database, now_us))
-        if self._database is None:
-            return
+        if not self._write(lambda database: self._let_go(database, now_us)) or self._database is None:
+            return False
         try:
             with self._lock:
-                for _ in range(8):  # each pass frees pages only once it is committed
-                    if not retention.shrink(self._database, self.max_bytes):
-                        break
-                retention.give_back(self._database)
+                over = self._over or retention.used_bytes(self._database) > self.max_bytes
+                self._over = over and retention.shrink(self._database, self.max_bytes)
+                return retention.give_back(self._database) or self._over
         except sqlite3.Error as error:
             self._fail(error)
+            return False
 
     def _let_go(self, database: sqlite3.Connection, now_us: int) -> None:
         retention.roll_up(database, now_us)
