@@ -16,9 +16,15 @@ def compile_counter() -> Callable[[], int] | None:
     return lambda: int(stats.get("unique_graphs", 0))
 
 
+def in_use() -> bool:
+    """Whether something was compiled; torch imports dynamo by itself, that alone says nothing."""
+    utils = sys.modules.get("torch._dynamo.utils")
+    return utils is not None and bool(utils.counters["frames"] or utils.counters["stats"])
+
+
 def dynamo_counters() -> dict[str, float]:
     utils = sys.modules.get("torch._dynamo.utils")
-    if utils is None or not (utils.counters["frames"] or utils.counters["stats"]):
+    if utils is None or not in_use():
         return {}
     return {
         "dynamo.graphs": float(utils.counters["stats"].get("unique_graphs", 0)),

@@ -10,16 +10,17 @@ from collections.abc import Callable
 from typing import Any
 
 from . import ring
-from .counters import Counters
 from .hotspots import Hotspots
-from .linecalls import LineCalls
 from .phases import OTHER
 from .recorder import Recorder
+from .stepprofile import StepProfile
 
 FIRST_STEP = 3
 QUICK_NS, QUICK_FIRST_STEP = 50_000_000, 8
 """Quick steps can wait a little longer: a dozen of them must leave some that nobody looked at."""
 WINDOW_STEPS = 8
+PROFILE_STEPS = 4
+"""Steps at a window's end in which calls are counted; not the same ones, counting makes calls dear."""
 WANTED = 360
 """Looks until the picture is good; after that a fresh one every `AGAIN_NS`."""
 AGAIN_NS = 600 * 10**9
@@ -33,9 +34,9 @@ class Look:
         self._recorder = recorder
         self._found = found
         self._hotspots = Hotspots(recorder.thread, self._phase)
-        self._counters = Counters(recorder)
-        self._calls = LineCalls()
+        self._profile = StepProfile()
         self._open = False
+        self._profiled = False
         self._steps = self._sampled = 0
         self._again = 0
         recorder.on_look = self.look
@@ -59,26 +60,31 @@ class Look:
     def _begin(self, duration: int) -> None:
         if self._again:
             self._hotspots.forget()
+            self._profiled = False
         self._open = True
         self._steps = 0
         self._recorder.flag_next(ring.F_SAMPLED)
-        self._counters.begin()
         self._hotspots.start(min(_LONGEST_S, max(_SHORTEST_S, duration / 1e9 / 20)))
 
     def _goes_on(self, steps: int, now: int) -> None:
+        """First the sampling thread looks, then calls are counted, then it is over. The step behind it
+        pays for the adding up, so it is flagged as well."""
+        self._recorder.flag_next(ring.F_SAMPLED)
         self._hotspots.step()
+        self._profile.step()
         self._steps += 1
         self._sampled += 1
-        if self._steps < WINDOW_STEPS and (self._steps < 2 or self._hotspots.running):
-            self._recorder.flag_next(ring.F_SAMPLED)
-            if self._steps == 1:
-                self._calls.start(self._recorder.thread)
-            else:
-                self._calls.stop()
+        if self._hotspots.running and self._steps < WINDOW_STEPS:
             return
-        self._recorder.flag_next(ring.F_SAMPLED)  # the one that pays for adding up
-        self.close()
-        self._plan(steps, now)
+        self._hotspots.stop()
+        if not self._profiled:
+            self._profiled = True
+            self._steps = WINDOW_STEPS
+            if self._profile.start(self._recorder.thread):
+                return
+        if not self._profile.on or self._steps >= WINDOW_STEPS + PROFILE_STEPS:
+            self.close()
+            self._plan(steps, now)
 
     def _plan(self, steps: int, now: int) -> None:
         """The next window: soon while the picture is thin, then after ten minutes."""
@@ -93,11 +99,10 @@ class Look:
         if not self._open:
             return
         self._open = False
-        self._calls.stop()
+        self._profile.stop()
         self._hotspots.stop()
-        scalars = self._counters.end(max(1, self._steps))
-        self._hotspots.calls = self._calls.counts
+        self._hotspots.calls = self._profile.calls()
         config: dict[str, Any] = {"hotspots": self._hotspots.result(), "sampled_steps": self._sampled}
         if self._hotspots.checkpointing:
             config["checkpointing_seen"] = True
-        self._found(config, scalars)
+        self._found(config, self._profile.scalars())

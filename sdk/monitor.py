@@ -140,7 +140,7 @@ class TrainingMonitor:
         if "GPUMON_DISABLE" not in reason:
             say_once(f"this run is not recorded ({reason}); get_summary() still works")
 
-    def _claim(self) -> None:
+    def claim(self) -> None:
         """The script marks its own phases: the auto way, if it runs here, steps back."""
         auto = registry.auto()
         if auto is not None and auto.monitor is not self:
@@ -207,7 +207,7 @@ class TrainingMonitor:
         return self._phases.get(name) or self._new_phase(name)
 
     def _new_phase(self, name: str) -> Phase:
-        self._claim()
+        self.claim()
         ids = self._recorder.names.ids
         known = self._recorder.register(name) if name not in ids else ids[name]
         phase = self._phases[name] = Phase(self._recorder, known)
@@ -356,7 +356,7 @@ class MonitoredLoader:
         self._batches = batches
 
     def __iter__(self) -> Iterator[Any]:
-        self._monitor._claim()
+        self._monitor.claim()
         recorder = self._monitor.recorder
         if not recorder.stack:
             recorder.epoch()

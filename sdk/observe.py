@@ -10,6 +10,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+from . import autocast
 from .dynamo import compile_config
 from .housekeeping import Housekeeping
 from .loader import LoaderWatch
@@ -37,23 +38,10 @@ class Observer:
         with contextlib.suppress(ImportError, AttributeError):
             module = importlib.import_module("torch.optim.optimizer")
             self._undo = module.register_optimizer_step_pre_hook(self._first_step).remove
-            self._watch_autocast(torch)
+            self._undo_autocast = autocast.listen(torch, self._autocast_seen)
 
-    def _watch_autocast(self, torch: Any) -> None:
-        kind = torch.amp.autocast_mode.autocast
-        enter = kind.__enter__
-
-        def __enter__(context: Any) -> Any:
-            if getattr(context, "_enabled", True):
-                self._autocast_seen(context)
-            return enter(context)
-
-        kind.__enter__ = __enter__
-        self._undo_autocast = lambda: setattr(kind, "__enter__", enter)
-
-    def _autocast_seen(self, context: Any) -> None:
-        dtype = str(getattr(context, "fast_dtype", "")).removeprefix("torch.")
-        self.config.setdefault("precision", {}).update(autocast=True, autocast_dtype=dtype or None)
+    def _autocast_seen(self, dtype: str | None) -> None:
+        self.config.setdefault("precision", {}).update(autocast=True, autocast_dtype=dtype)
         if self._undo_autocast is not None:
             self._undo_autocast()
             self._undo_autocast = None
