@@ -126,20 +126,29 @@ class History:
         """Readings between two wall times in at most `points` intervals: min, mean and max of each."""
         points = max(1, min(points, MAX_POINTS))
         width = max(1, int((end - start) * 1e6) // points)
-        rows = self._rows(
+        limits = (int(start * 1e6), int(end * 1e6), width)
+        names = {
+            id: (of, field)
+            for id, of, field in self._rows("SELECT id, subject, field FROM series")
+            if subject is None or of == subject
+        }
+        rows = [row for id in names for row in self._points(id, limits)]
+        return HistoryPage(start, end, width / 1e6, _series(rows, names, start, width / 1e6))
+
+    def _points(self, series: int, limits: tuple[int, int, int]) -> list[Any]:
+        """One series in intervals; by series, so that the primary key does the work."""
+        return self._rows(
             """
-            SELECT subject, field, at, min(low), sum(mean * samples) / sum(samples), max(high) FROM (
-                SELECT series, (time_us - ?1) / ?3 AS at, low, mean, high, samples FROM rollups
-                WHERE time_us >= ?1 AND time_us < ?2
+            SELECT ?4, at, min(low), sum(mean * samples) / sum(samples), max(high) FROM (
+                SELECT (time_us - ?1) / ?3 AS at, low, mean, high, samples FROM rollups
+                WHERE series = ?4 AND time_us >= ?1 AND time_us < ?2
                 UNION ALL
-                SELECT series, (time_us - ?1) / ?3, value, value, value, 1 FROM readings
-                WHERE time_us >= ?1 AND time_us < ?2
-            ) JOIN series ON series.id = series WHERE ?4 IS NULL OR subject = ?4
-            GROUP BY subject, field, at ORDER BY subject, field, at
+                SELECT (time_us - ?1) / ?3, value, value, value, 1 FROM readings
+                WHERE series = ?4 AND time_us >= ?1 AND time_us < ?2
+            ) GROUP BY at ORDER BY at
             """,
-            (int(start * 1e6), int(end * 1e6), width, subject),
+            (*limits, series),
         )
-        return HistoryPage(start, end, width / 1e6, _series(rows, start, width / 1e6))
 
     def ledger(self, *, rule: str | None = None, run: str | None = None, limit: int = 1000) -> list[Entry]:
         """The newest first."""
@@ -171,15 +180,17 @@ def _record(row: tuple[Any, ...]) -> RunRecord | None:
     return RunRecord(msgspec.structs.replace(run, state=state, ended=ended), found, updated_us / 1e6)
 
 
-def _series(rows: list[Any], start: float, width: float) -> tuple[Series, ...]:
-    grouped: dict[tuple[str, str], list[Any]] = {}
-    for subject, field, *point in rows:
-        grouped.setdefault((subject, field), []).append(point)
+def _series(
+    rows: list[Any], names: dict[int, tuple[str, str]], start: float, width: float
+) -> tuple[Series, ...]:
+    grouped: dict[int, list[Any]] = {}
+    for series, *point in rows:
+        grouped.setdefault(series, []).append(point)
     found = []
-    for (subject, field), points in grouped.items():
+    for series, points in grouped.items():
         at, low, mean, high = zip(*points, strict=True)
-        found.append(Series(subject, field, tuple(start + n * width for n in at), low, mean, high))
-    return tuple(found)
+        found.append(Series(*names[series], tuple(start + n * width for n in at), low, mean, high))
+    return tuple(sorted(found, key=lambda one: (one.subject, one.field)))
 
 
 def _clipped(steps: Steps, after: int, limit: int) -> Steps:
