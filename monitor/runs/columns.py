@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import compress
-from operator import sub
+from operator import add, sub
 
 from sdk import ring
 from sdk.ring import Block
@@ -59,6 +60,35 @@ class Columns:
         self.loss = _last_loss(block)
         self.bad = self._sanitize(now_ns)
 
+    @classmethod
+    def of(
+        cls,
+        numbers: list[int],
+        begin: list[int],
+        raw: list[int],
+        phases: dict[int, list[int]],
+        *,
+        flags: list[int],
+        samples: list[int],
+        tokens: list[int],
+        overhead: list[int],
+        gc: list[int],
+        loss: float | None,
+        epoch: int | None,
+        memory: int | None,
+        device: Sequence[int] | None,
+    ) -> Columns:
+        """Columns that were checked before, from wherever they were kept."""
+        made = object.__new__(cls)
+        made.first, made.numbers, made.begin, made.raw, made.phases = numbers[0], numbers, begin, raw, phases
+        made.end = list(map(add, begin, raw))
+        made.flags, made.samples, made.tokens, made.overhead, made.gc = flags, samples, tokens, overhead, gc
+        made.loss, made.epoch, made.memory = loss, epoch or 0, memory or 0
+        measured, busy, starved, depth = device or (0, 0, 0, 0)
+        made.device = (measured, busy, starved, depth)
+        made.bad, made._sums = 0, None
+        return made
+
     def __len__(self) -> int:
         return len(self.raw)
 
@@ -71,6 +101,8 @@ class Columns:
             and max(self.samples) < 1 << 40
             and max(self.tokens) < 1 << 44
             and max(self.overhead) < LONGEST_STEP_NS
+            and max(self.gc) < LONGEST_STEP_NS
+            and max(self.flags) < 1 << 32
             and max(self.sums().values(), default=0) <= sum(self.raw)
         ):
             return 0
@@ -80,6 +112,8 @@ class Columns:
             and self.samples[at] < 1 << 40
             and self.tokens[at] < 1 << 44
             and self.overhead[at] < LONGEST_STEP_NS
+            and self.gc[at] < LONGEST_STEP_NS
+            and self.flags[at] < 1 << 32
             and all(column[at] <= raw for column in self.phases.values())
             for at, (raw, end) in enumerate(zip(self.raw, self.end, strict=True))
         ]

@@ -49,12 +49,23 @@ class Follower:
         names = self.identity.phases
         self.figures: RankFigures | None = None if self.is_worker else RankFigures(names)
         self.worker = WorkerFigures() if self.is_worker else None
+        self._catch_up()
         self.scalars: dict[str, float] = {}
         self.host_pid = self.header.pid
         self.alive = True
         self.ended_wall: float | None = None
         self.shown = False
         """It has been in a snapshot at least once."""
+
+    def _catch_up(self) -> None:
+        """A daemon that was restarted: what the ring has overwritten since comes from the sink."""
+        if self.sink is None or self.figures is None or not self.stored:
+            return
+        if self.header.head <= self.header.slots:
+            return  # the ring still has everything
+        for columns in self.sink.replay(self.identity):
+            self.figures.add(columns)
+            self.cursor = self.stored
 
     @property
     def is_worker(self) -> bool:

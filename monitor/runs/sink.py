@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -59,6 +60,9 @@ class RecordSink(Protocol):
 
     def resume(self, key: str) -> Counters | None:
         """How far this ring was stored before, or None when it is new."""
+
+    def replay(self, ring: RingIdentity) -> Iterable[Columns]:
+        """What was stored of this ring, oldest first, for figures of steps the ring no longer holds."""
 
     def records(self, ring: RingIdentity, columns: Columns | None, counters: Counters) -> None:
         """A batch that follows the last one of this ring (None: all of it was lost); `counters`

@@ -10,7 +10,7 @@ import zlib
 from array import array
 from collections.abc import Iterable, Sequence
 from itertools import repeat
-from operator import floordiv, sub
+from operator import add, floordiv, sub
 from typing import Any
 
 import msgspec
@@ -41,12 +41,15 @@ def pack(columns: Columns, wall_offset_ns: int) -> Chunk:
         "flags": columns.flags,
         "samples": columns.samples,
         "tokens": columns.tokens,
+        "overhead": columns.overhead,
+        "gc": columns.gc,
     }
     if not isinstance(columns.numbers, range):
         parts["skip"] = list(map(sub, columns.numbers[1:], columns.numbers))
     parts |= {f"{_PHASE}{phase}": _us(column) for phase, column in columns.phases.items()}
     body = {name: _packed(values) for name, values in parts.items() if any(values)}
-    raw = msgspec.msgpack.encode({"loss": columns.loss, "epoch": columns.epoch, **body})
+    rest = {"loss": columns.loss, "epoch": columns.epoch, "memory": columns.memory, "device": columns.device}
+    raw = msgspec.msgpack.encode({**rest, **body})
     offset = wall_offset_ns // 1000
     count = len(columns)
     return Chunk(columns.numbers[0], count, begin[0] + offset, end[-1] + offset, zlib.compress(raw, LEVEL))
@@ -64,6 +67,40 @@ def _packed(values: list[int]) -> tuple[str, bytes]:
     return code, array(code, values).tobytes()
 
 
+def unpack(chunk: Chunk, wall_offset_ns: int) -> Columns:
+    """The way back, to µs: what figures are made of when a ring no longer holds it."""
+    body: dict[str, Any] = msgspec.msgpack.decode(zlib.decompress(chunk.packed))
+    count = chunk.count
+    us, gaps = _unpacked(body, "us", count), _unpacked(body, "gap", count - 1)
+    begin = [at * 1000 - wall_offset_ns for at in _sums(chunk.begin_us, map(add, us, gaps))]
+    phases = {
+        int(key[len(_PHASE) :]): [value * 1000 for value in _unpacked(body, key, count)]
+        for key in body
+        if key.startswith(_PHASE)
+    }
+    return Columns.of(
+        _numbers(body, chunk),
+        begin,
+        [value * 1000 for value in us],
+        phases,
+        flags=_unpacked(body, "flags", count),
+        samples=_unpacked(body, "samples", count),
+        tokens=_unpacked(body, "tokens", count),
+        overhead=_unpacked(body, "overhead", count),
+        gc=_unpacked(body, "gc", count),
+        loss=body.get("loss"),
+        epoch=body.get("epoch"),
+        memory=body.get("memory"),
+        device=body.get("device"),
+    )
+
+
+def _numbers(body: dict[str, Any], chunk: Chunk) -> list[int]:
+    count = chunk.count
+    skips = _unpacked(body, "skip", count - 1) if "skip" in body else [1] * (count - 1)
+    return _sums(chunk.first, skips)
+
+
 class Steps(msgspec.Struct):
     """Steps as columns; all lists are of the same length."""
 
@@ -79,11 +116,10 @@ class Steps(msgspec.Struct):
     def extend(self, chunk: Chunk, names: Sequence[str]) -> None:
         body: dict[str, Any] = msgspec.msgpack.decode(zlib.decompress(chunk.packed))
         before, count = len(self.step), chunk.count
-        skips = _unpacked(body, "skip", count - 1) if "skip" in body else [1] * (count - 1)
         us = _unpacked(body, "us", count)
         gaps = _unpacked(body, "gap", count - 1)
-        self.step += _sums(chunk.first, skips)
-        self.begin += [at / 1e6 for at in _sums(chunk.begin_us, map(sum, zip(us, gaps, strict=False)))]
+        self.step += _numbers(body, chunk)
+        self.begin += [at / 1e6 for at in _sums(chunk.begin_us, map(add, us, gaps))]
         self.seconds += [value / 1e6 for value in us]
         self.flags += _unpacked(body, "flags", count)
         self.samples += _unpacked(body, "samples", count)

@@ -11,7 +11,7 @@ import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from monitor.runs.columns import Columns
 from monitor.runs.sink import Counters, RingIdentity
 from monitor.snapshot import Finding, Run, Snapshot, encode
 from monitor.store import retention
-from monitor.store.chunks import Chunk, pack
+from monitor.store.chunks import Chunk, pack, unpack
 from monitor.store.history import History, RunRecord
 from monitor.store.ledger import write_prediction
 from monitor.store.readings import readings
@@ -35,6 +35,7 @@ MAX_AGE_SECONDS = 30 * 86400.0
 MAX_PENDING = 20_000
 """Batches kept in memory while the database cannot be written; then the oldest are given up."""
 MAX_REMEMBERED = 4096
+MAX_REPLAY = 200_000
 RUN_EVERY_SECONDS = 10.0
 MAINTAIN_EVERY_SECONDS = 60.0
 RETRY_SECONDS = 10.0
@@ -82,6 +83,27 @@ class Store(History):
         except (sqlite3.Error, msgspec.MsgspecError) as error:
             self._fail(error)
             return None
+
+    def replay(self, ring: RingIdentity) -> Iterator[Columns]:
+        """At most `MAX_REPLAY` steps: a start must not take long."""
+        if self._database is None:
+            return
+        try:
+            rows = self._database.execute(
+                "SELECT first, count, begin_us, end_us, columns FROM chunks"
+                " WHERE ring = (SELECT id FROM rings WHERE key = ?) ORDER BY first DESC LIMIT ?",
+                (ring.key, MAX_REPLAY),
+            )
+            chunks, steps = [], 0
+            for row in rows:
+                steps += row[1]
+                if steps > MAX_REPLAY:
+                    break
+                chunks.append(Chunk(*row))
+        except sqlite3.Error as error:
+            self._fail(error)
+            return
+        yield from (unpack(chunk, ring.wall_offset_ns) for chunk in reversed(chunks))
 
     def records(self, ring: RingIdentity, columns: Columns | None, counters: Counters) -> None:
         chunk = pack(columns, ring.wall_offset_ns) if columns is not None and len(columns) else None

@@ -26,6 +26,9 @@ class Kept:
     def resume(self, key: str) -> Counters | None:
         return None
 
+    def replay(self, identity: RingIdentity) -> list[Columns]:
+        return []
+
     def records(self, identity: RingIdentity, columns: Columns | None, counters: Counters) -> None:
         self.numbers += list(columns.numbers) if columns is not None else []
         self.cursor = counters.cursor

@@ -236,6 +236,31 @@ def test_maintenance_runs_by_itself(store: Store, monkeypatch: pytest.MonkeyPatc
     assert len(calls) == 3
 
 
+def test_a_restarted_reader_knows_what_the_ring_has_overwritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """GIVEN a ring that has wrapped WHEN the daemon is restarted THEN the whole run's figures stay."""
+    monkeypatch.setenv("GPUMON_RING_BYTES", "0")
+    script = Script(tmp_path)
+    store = Store(tmp_path / "h.db")
+    reader = RunReader([tmp_path], sink=store)
+    for _ in range(12):
+        for step in range(1000):
+            validate = 40.0 if step % 200 == 0 else 0.0
+            script.step(5.0 + step % 3 + validate, {0: 2.0, 6: validate}, samples=4, overhead=20_000, gc=1000)
+        reader.poll(script.now())
+    before = reader.runs(script.now(), (), ())[0]
+    again = RunReader([tmp_path], sink=Store(tmp_path / "h.db"))
+    again.poll(script.now())
+    after = again.runs(script.now(), (), ())[0]
+    assert (after.steps, after.lost) == (before.steps, before.lost) == (12_000, 0)
+    assert after.ranks[0].whole.count == before.ranks[0].whole.count == 12_000
+    assert after.ranks[0].whole.mean == pytest.approx(before.ranks[0].whole.mean, rel=1e-3)
+    assert [(s.kind, s.count) for s in after.stalls] == [(s.kind, s.count) for s in before.stalls]
+    assert len(after.timeline) == len(before.timeline)
+    assert sum(window.steps for window in after.timeline) == 12_000
+
+
 def test_a_restarted_reader_neither_loses_nor_doubles(tmp_path: Path) -> None:
     script = Script(tmp_path)
     script.steps([2.0] * 100, samples=3)
