@@ -153,7 +153,7 @@ async def _serve(
     announcing = asyncio.create_task(_announce(service, pipeline.settings, tcp, web))
     await asyncio.wait([asyncio.create_task(stop.wait()), *running], return_when=asyncio.FIRST_COMPLETED)
     announcing.cancel()
-    _insure_exit()
+    _insure_exit(pipeline.settings.socket)
     log.info("stopping")
     notify("STOPPING=1")
     ticker.stop()
@@ -234,11 +234,13 @@ def watched(snapshot: Snapshot) -> str:
     return f"{gpus} through NVML, driver {source.driver_version or 'unknown'}{trouble}, and the host"
 
 
-def _insure_exit() -> None:
+def _insure_exit(unix: Path | None) -> None:
     """A driver that hangs in a thread must not hold the process: history is crash-safe."""
 
     def leave() -> None:
         log.warning("a thread does not end, leaving it behind")
+        if unix is not None:
+            unix.unlink(missing_ok=True)
         os._exit(EXIT_OK)
 
     timer = threading.Timer(EXIT_SECONDS, leave)

@@ -1,8 +1,8 @@
 """Writes families as Prometheus text or OpenMetrics.
 
-prometheus-client builds objects and costs 7–9 µs a series; here the text before each value is kept
-from one rendering to the next, so a series costs a look-up and a `repr`. The tests parse the result
-with prometheus-client and `promtool`.
+prometheus-client builds objects and costs 7–9 µs a series; here the lines are kept from one rendering
+to the next, so a series costs a look-up, and a `repr` when it changed. The tests parse the result with
+prometheus-client and `promtool`.
 """
 
 from __future__ import annotations
@@ -14,18 +14,20 @@ from monitor.snapshot import Exemplar
 from monitor.web.families.base import Distribution, Family, Labels, Scene
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
+Line = tuple[str, float, str]
+"""The text before the value, the value, the whole line."""
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 
 class Writer:
-    """Renders scenes in one format. Keeps the prefixes of the series it wrote last, and only those:
-    a series that vanishes is forgotten with its prefix."""
+    """Renders scenes in one format. Keeps the lines of the series it wrote last, and only those: a
+    series that vanishes is forgotten with its line."""
 
     def __init__(self, families: Iterable[Family], *, openmetrics: bool) -> None:
         self.openmetrics = openmetrics
         self._families = tuple(families)
         self._headers = {family.name: _header(family, openmetrics) for family in self._families}
-        self._prefixes: dict[str, dict[Labels, str]] = {family.name: {} for family in self._families}
+        self._lines: dict[str, dict[Labels, Line]] = {family.name: {} for family in self._families}
         self._buckets: dict[str, dict[Labels, tuple[str, ...]]] = {}
 
     def render(self, scene: Scene) -> bytes:
@@ -44,17 +46,21 @@ class Writer:
         return "".join(parts).encode()
 
     def _samples(self, family: Family, scene: Scene, parts: list[str]) -> None:
-        old = self._prefixes[family.name]
-        kept: dict[Labels, str] = {}
+        """Most readings are the same as a second ago: their whole line is used again."""
+        old = self._lines[family.name]
+        kept: dict[Labels, Line] = {}
         for labels, value in family.read(scene):
             if value is None:
                 continue
-            prefix = old.get(labels)
-            if prefix is None:
+            line = old.get(labels)
+            if line is None:
                 prefix = f"{family.name}{braces(family.labels, labels)} "
-            kept[labels] = prefix
-            parts.append(f"{prefix}{number(value)}\n")
-        self._prefixes[family.name] = kept
+                line = (prefix, value, f"{prefix}{number(value)}\n")
+            elif line[1] != value:
+                line = (line[0], value, f"{line[0]}{number(value)}\n")
+            kept[labels] = line
+            parts.append(line[2])
+        self._lines[family.name] = kept
 
     def _histograms(self, family: Family, distributions: Iterable[Distribution], parts: list[str]) -> None:
         old = self._buckets.get(family.name, {})

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from monitor.snapshot import Exemplar, Rank, Run, Snapshot
+from monitor.snapshot import Exemplar, Gpu, Rank, Run, Snapshot
 
 Kind = Literal["gauge", "counter", "info", "histogram"]
 Labels = tuple[str, ...]
@@ -84,8 +84,10 @@ class Scene:
     snapshot: Snapshot
     own: Own
     limits: Limits
+    gpus: tuple[tuple[Labels, Gpu], ...]
+    """GPUs that answer, each with the labels of its series."""
     runs: tuple[Run, ...]
-    ranks: tuple[tuple[Run, Rank], ...]
+    ranks: tuple[tuple[Labels, Rank], ...]
     left_out: dict[str, int]
     gpu_index: dict[str, str]
     """GPU uuid → its index as text."""
@@ -100,7 +102,7 @@ def make_scene(snapshot: Snapshot, own: Own, limits: Limits) -> Scene:
     present = [run for run in snapshot.runs if not _long_ended(run, snapshot.time)]
     present.sort(key=lambda run: (run.ended is not None, -run.started))
     runs = tuple(present[: limits.runs])
-    ranks = [(run, rank) for run in runs for rank in run.ranks]
+    ranks = [((run.id, str(rank.rank)), rank) for run in runs for rank in run.ranks]
     left_out = {
         "metric_runs": len(present) - len(runs),
         "metric_ranks": max(0, len(ranks) - limits.ranks),
@@ -108,7 +110,8 @@ def make_scene(snapshot: Snapshot, own: Own, limits: Limits) -> Scene:
         "metric_findings": max(0, len(snapshot.findings) - limits.findings),
     }
     index = {gpu.uuid: str(gpu.index) for gpu in snapshot.gpus}
-    return Scene(snapshot, own, limits, runs, tuple(ranks[: limits.ranks]), left_out, index)
+    gpus = tuple(((gpu.uuid, index[gpu.uuid]), gpu) for gpu in snapshot.gpus if gpu.state == "ok")
+    return Scene(snapshot, own, limits, gpus, runs, tuple(ranks[: limits.ranks]), left_out, index)
 
 
 def _long_ended(run: Run, now: float) -> bool:

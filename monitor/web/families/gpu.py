@@ -21,7 +21,7 @@ def _of(
     """A family with one value per GPU that answers."""
 
     def read(scene: Scene) -> Iterable[Sample]:
-        return [((g.uuid, str(g.index)), value(g)) for g in scene.snapshot.gpus if g.state == "ok"]
+        return [(labels, value(gpu)) for labels, gpu in scene.gpus]
 
     return Family(f"gpumon_gpu_{name}", kind, help, LABELS, read, f"NVML {source}", cost)
 
@@ -38,10 +38,9 @@ def _each(
     """A family with several values per GPU, told apart by one more label."""
 
     def read(scene: Scene) -> Iterable[Sample]:
-        for gpu in scene.snapshot.gpus:
-            if gpu.state == "ok":
-                for key, value in values(gpu):
-                    yield (gpu.uuid, str(gpu.index), key), value
+        for labels, gpu in scene.gpus:
+            for key, value in values(gpu):
+                yield (*labels, key), value
 
     return Family(f"gpumon_gpu_{name}", kind, help, (*LABELS, label), read, f"NVML {source}", cost)
 
@@ -110,9 +109,9 @@ def _high(gpu: Gpu) -> Iterable[tuple[str, float | None]]:
 
 def _mig(value: Callable[[MigInstance], float | None]) -> Callable[[Scene], Iterable[Sample]]:
     def read(scene: Scene) -> Iterable[Sample]:
-        for gpu in scene.snapshot.gpus:
-            for part in gpu.mig if gpu.state == "ok" else ():
-                yield (gpu.uuid, str(gpu.index), part.uuid, part.name or ""), value(part)
+        for labels, gpu in scene.gpus:
+            for part in gpu.mig:
+                yield (*labels, part.uuid, part.name or ""), value(part)
 
     return read
 

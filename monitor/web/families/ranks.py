@@ -16,67 +16,63 @@ def _of(
     name: str, kind: Kind, help: str, value: Callable[[Rank], float | None], source: str = RINGS
 ) -> Family:
     def read(scene: Scene) -> Iterable[Sample]:
-        return [((run.id, str(rank.rank)), value(rank)) for run, rank in scene.ranks]
+        return [(labels, value(rank)) for labels, rank in scene.ranks]
 
     return Family(f"gpumon_rank_{name}", kind, help, LABELS, read, source, EACH)
 
 
 def _info(scene: Scene) -> Iterable[Sample]:
-    for run, rank in scene.ranks:
+    for labels, rank in scene.ranks:
         local = "" if rank.local_rank is None else str(rank.local_rank)
         uuid = rank.gpu_uuid or ""
         place = (rank.hostname or "", rank.device or "", uuid, scene.gpu_index.get(uuid, ""))
-        yield (run.id, str(rank.rank), local, *place), 1.0
+        yield (*labels, local, *place), 1.0
 
 
 def _up(scene: Scene) -> Iterable[Sample]:
-    return [
-        ((run.id, str(rank.rank)), float(rank.state in ("running", "stalled"))) for run, rank in scene.ranks
-    ]
+    return [(labels, float(rank.state in ("running", "stalled"))) for labels, rank in scene.ranks]
 
 
 def _phase_seconds(scene: Scene) -> Iterable[Sample]:
-    for run, rank in scene.ranks:
+    for labels, rank in scene.ranks:
         for phase in rank.phases:
-            yield (run.id, str(rank.rank), phase.name), phase.total_seconds
+            yield (*labels, phase.name), phase.total_seconds
 
 
 def _stalls(scene: Scene) -> Iterable[Sample]:
-    for run, rank in scene.ranks:
+    for labels, rank in scene.ranks:
         for stall in rank.stalls:
-            yield (run.id, str(rank.rank), stall.kind), stall.count
+            yield (*labels, stall.kind), stall.count
 
 
 def _stall_seconds(scene: Scene) -> Iterable[Sample]:
-    for run, rank in scene.ranks:
+    for labels, rank in scene.ranks:
         for stall in rank.stalls:
-            yield (run.id, str(rank.rank), stall.kind), stall.total_seconds
+            yield (*labels, stall.kind), stall.total_seconds
 
 
 def _live_phase(scene: Scene) -> Iterable[Sample]:
-    for run, rank in scene.ranks:
+    for labels, rank in scene.ranks:
         if rank.live_phase is not None:
-            yield (run.id, str(rank.rank), rank.live_phase), rank.live_seconds
+            yield (*labels, rank.live_phase), rank.live_seconds
 
 
 def _scalars(scene: Scene) -> Iterable[Sample]:
     """The user's own come first: a cap leaves out probes (their names have a dot) before them."""
     limit = scene.limits.scalars
-    for run, rank in scene.ranks:
+    for labels, rank in scene.ranks:
         names = list(rank.scalars)
         if len(names) > limit:
             names = sorted(names, key=lambda name: "." in name)[:limit]
         for name in names:
-            yield (run.id, str(rank.rank), name), rank.scalars[name]
+            yield (*labels, name), rank.scalars[name]
 
 
 def _step_seconds(scene: Scene) -> Iterable[Distribution]:
-    for run, rank in scene.ranks:
+    for labels, rank in scene.ranks:
         if rank.histogram:
             total = sum(phase.total_seconds for phase in rank.phases)
-            yield Distribution(
-                (run.id, str(rank.rank)), rank.histogram, total, rank.exemplars, (("run", run.id),)
-            )
+            yield Distribution(labels, rank.histogram, total, rank.exemplars, (("run", labels[0]),))
 
 
 def _scalar(name: str) -> Callable[[Rank], float | None]:
