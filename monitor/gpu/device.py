@@ -195,7 +195,8 @@ class Device:
         )
 
     def _failed(self, state: GpuState, failure: NvmlFailure, now: Moment) -> None:
-        self.state, self.detail = state, f"{failure} (NVML code {failure.code})"
+        if self.state != "lost":  # what else goes wrong with a lost GPU is a consequence
+            self.state, self.detail = state, f"{failure} (NVML code {failure.code})"
         self.session = None
         self._retry_at = now.monotonic + self._pause
         self._pause = min(LONGEST_PAUSE, self._pause * 2)

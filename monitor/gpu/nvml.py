@@ -150,7 +150,7 @@ class NvmlSource:
     def _adopt(self, count: int, clock: float) -> None:
         """As many devices as the driver has; remember the lost ones it does not list any more."""
         for device in self._devices[count:]:
-            if device.state == "lost":
+            if device.state == "lost" and device.last is not None:
                 self._missing[device.uuid] = (device.shown(clock), clock)
         kept = self._devices[:count]
         self._devices = kept + [Device(index, self._xids) for index in range(len(kept), count)]

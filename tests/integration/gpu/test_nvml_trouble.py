@@ -178,6 +178,27 @@ def test_gpus_appear_and_disappear(nvml: StandIn, open_reader: Open) -> None:
     assert reader.until(lambda a: len(a.gpus) == 1 and all_ok(a)).gpus[0].uuid == nvml.gpu(0).uuid
 
 
+def test_a_lost_gpu_the_driver_lists_no_more_is_still_shown(nvml: StandIn, open_reader: Open) -> None:
+    reader = open_reader()
+    reader.read()
+    nvml.gpu(2).lose()
+    reader.read()
+    nvml.count = 2
+    shown = reader.until(lambda a: "any more" in (a.gpus[-1].state_detail or ""))
+    assert states(shown) == ["ok", "ok", "lost"] and shown.gpus[2].uuid == nvml.gpu(2).uuid
+    nvml.gpu(2).find()
+    nvml.count = 3
+    assert len(reader.until(all_ok).gpus) == 3
+
+
+def test_a_gpu_nobody_ever_read_leaves_no_trace(nvml: StandIn, open_reader: Open) -> None:
+    nvml.gpu(2).lose()
+    reader = open_reader()
+    assert states(reader.read()) == ["ok", "ok", "lost"]
+    nvml.count = 2
+    assert len(reader.until(all_ok).gpus) == 2
+
+
 def test_a_gpu_only_a_new_start_of_nvml_sees(nvml: StandIn, open_reader: Open, tmp_path: Path) -> None:
     """NVML looks for GPUs when it starts; the kernel's own list shows that it is time to."""
     nvml.latch_count()
