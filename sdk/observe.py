@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from . import autocast
+from . import autocast, dynamo
 from .dynamo import compile_config
 from .housekeeping import Housekeeping
 from .loader import LoaderWatch
@@ -59,7 +59,8 @@ class Observer:
         seen = self.config.get("precision", {})
         self.config |= read(lambda: torch_config(torch)) or {}
         self.config |= training_config(torch, optimizer, frame)
-        self.config["precision"] = {"autocast": False, **self.config.get("precision", {}), **seen}
+        unseen = {} if dynamo.in_use() else {"autocast": False}  # inside compiled code nobody can tell
+        self.config["precision"] = {**unseen, **self.config.get("precision", {}), **seen}
         self.config["precision"]["grad_scaler"] = _under_scaler(frame)
         self.refresh_loader()
         self.cost_ns = time.monotonic_ns() - began
