@@ -21,9 +21,10 @@ from monitor.runs.columns import Columns
 from monitor.runs.sink import Counters, RingIdentity
 from monitor.snapshot import Finding, Run, Snapshot, encode
 from monitor.store import retention
+from monitor.store.changes import Changes
 from monitor.store.chunks import Chunk, pack, unpack
 from monitor.store.history import History, RunRecord
-from monitor.store.ledger import write_prediction
+from monitor.store.ledger import subject_of, write_prediction
 from monitor.store.readings import readings
 from monitor.store.schema import StoreError, open_writable, set_aside
 from monitor.store.verify import verify
@@ -67,6 +68,7 @@ class Store(History):
         """Run → when its row was last written, and a digest of it."""
         self._live: set[str] = set()
         """Runs seen live, to notice their end."""
+        self._changes = Changes()
         self._next_maintenance = 0.0
         self._over = False
         """It was too large and is still being brought down."""
@@ -125,6 +127,7 @@ class Store(History):
         """Readings and runs of one tick. Raises `StoreError` while history cannot be kept."""
         self._write(lambda database: self._write_snapshot(database, snapshot))
         self._verify_ended(snapshot)
+        self._verify_live(snapshot)
         if snapshot.monotonic >= self._next_maintenance:
             more = self.maintain(snapshot.time)
             self._next_maintenance = snapshot.monotonic + (0.0 if more else MAINTAIN_EVERY_SECONDS)
@@ -141,6 +144,21 @@ class Store(History):
                 own = tuple(finding for finding in snapshot.findings if finding.run == run.id)
                 with contextlib.suppress(StoreError):
                     verify(self, RunRecord(run, own, snapshot.time))
+
+    def _verify_live(self, snapshot: Snapshot) -> None:
+        """Findings that went within a live run, and what that brought."""
+        for change in self._changes.update(snapshot):
+            self.record_prediction(change.run, change.finding)
+            self.realised(
+                change.run.id,
+                change.finding.id,
+                change.ratio,
+                after_run=change.run.id,
+                low=change.low,
+                high=change.high,
+                subject=subject_of(change.finding),
+                way="change",
+            )
 
     def maintain(self, now: float) -> bool:
         """Roll up, drop what is too old or too much, give space back. True: call again soon."""
