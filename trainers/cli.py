@@ -58,7 +58,9 @@ def main(recipe_class: type[Recipe[Any]], description: str, arguments: Sequence[
     """`python -m trainers.<recipe>`; returns the exit code."""
     prog = f"trainers.{recipe_class.name}"
     try:
-        config = options.parse(recipe_class.config_class, arguments, prog, description + _ladder(recipe_class))
+        config = options.parse(
+            recipe_class.config_class, arguments, prog, description + _ladder(recipe_class)
+        )
         if config.data_dir is None and not config.synthetic:
             raise TrainerError("no data: --data_dir says where it is", hint="--synthetic generates some")
         result = run(config, recipe_class)
@@ -81,5 +83,7 @@ def distributed_rank() -> int:
 
 
 def _ladder(recipe_class: type[Recipe[Any]]) -> str:
-    rows = [f"  {item.name:<16}{item.rung:<10}{item.text} ({item.seed})" for item in recipe_class.optimizations]
+    rows = [
+        f"  {item.name:<16}{item.rung:<10}{item.text} ({item.seed})" for item in recipe_class.optimizations
+    ]
     return "\n\noptimizations (--rung switches sets of them, --ablate single ones):\n" + "\n".join(rows)

@@ -106,7 +106,9 @@ class TrainConfig:
             if value is not None and value < 0:
                 raise TrainerError(f"--{name} must not be negative, not {value}")
         if not 0 < self.validation_fraction < 1:
-            raise TrainerError(f"--validation_fraction must be between 0 and 1, not {self.validation_fraction}")
+            raise TrainerError(
+                f"--validation_fraction must be between 0 and 1, not {self.validation_fraction}"
+            )
         if not self.lr > 0:
             raise TrainerError(f"--lr must be positive, not {self.lr}")
 

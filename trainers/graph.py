@@ -77,7 +77,9 @@ class GraphConfig(TrainConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.time_k >= self.window_size:
-            raise TrainerError(f"--time_k {self.time_k} must be smaller than --window_size {self.window_size}")
+            raise TrainerError(
+                f"--time_k {self.time_k} must be smaller than --window_size {self.window_size}"
+            )
         if self.hidden_channels % self.attention_heads:
             raise TrainerError("--hidden_channels must be a multiple of --attention_heads")
 
@@ -111,7 +113,9 @@ class GraphWindows(Dataset[Batch]):
     Without `cached` neighbours the graph is built for every sample, every time.
     """
 
-    def __init__(self, rows: np.ndarray, starts: np.ndarray, config: GraphConfig, cached: np.ndarray | None) -> None:
+    def __init__(
+        self, rows: np.ndarray, starts: np.ndarray, config: GraphConfig, cached: np.ndarray | None
+    ) -> None:
         self.rows, self.starts, self.config, self.cached = rows, starts, config, cached
 
     def __len__(self) -> int:
@@ -173,7 +177,11 @@ class GraphForecaster(nn.Module):
         self.encoder = nn.ModuleList(GraphLayer(width) for _ in range(config.encoder_layers))
         self.transformer = nn.ModuleList(
             nn.TransformerEncoderLayer(
-                width, config.attention_heads, width if light else 4 * width, dropout=0.0, batch_first=True
+                width,
+                config.attention_heads,
+                width // 2 if light else 4 * width,
+                dropout=0.0,
+                batch_first=True,
             )
             for _ in range(config.transformer_layers)
         )
@@ -207,10 +215,16 @@ class GraphRecipe(Recipe[GraphConfig]):
     metric = ("rmse", "min")
     workers = 2
     optimizations = (
-        rungs.Optimization(name="graph_cache", seed="S3.1", rung="document", text="graphs precomputed, kept on disk"),
+        rungs.Optimization(
+            name="graph_cache", seed="S3.1", rung="document", text="graphs precomputed, kept on disk"
+        ),
         *rungs.COMMON,
-        rungs.Optimization(name="resident", seed="beyond", rung="best", text="batched kNN, graphs and windows resident"),
-        rungs.Optimization(name="dense", seed="beyond", rung="best", text="dense batched products instead of edge lists"),
+        rungs.Optimization(
+            name="resident", seed="beyond", rung="best", text="batched kNN, graphs and windows resident"
+        ),
+        rungs.Optimization(
+            name="dense", seed="beyond", rung="best", text="dense batched products instead of edge lists"
+        ),
     )
 
     def __init__(self, config: GraphConfig, device: torch.device) -> None:

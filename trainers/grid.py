@@ -36,7 +36,10 @@ def run_one(arguments: Sequence[str], point: dict[str, int], out: str, threads: 
     environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
-        return {**point, "failed": done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "no reason given"}
+        return {
+            **point,
+            "failed": done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "no reason given",
+        }
     return {**point, **json.loads(done.stdout.strip().splitlines()[-1])}
 
 
@@ -49,7 +52,9 @@ def main(arguments: Sequence[str], parse: Callable[[Sequence[str]], Any]) -> int
         print(f"trainers.sequence: {error.sentence}", file=sys.stderr)
         return error.code
     cores = os.cpu_count() or 1
-    side_by_side = config.grid_processes or (1 if config.rung == "naive" or config.device.startswith("cuda") else cores)
+    side_by_side = config.grid_processes or (
+        1 if config.rung == "naive" or config.device.startswith("cuda") else cores
+    )
     threads = max(1, cores // side_by_side)
     plain = [word for word in arguments if not word.startswith(("--grid_", "--grid-", "--out"))]
     plain = _without_values(arguments, plain)

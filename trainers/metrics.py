@@ -37,7 +37,11 @@ def dice_scores(predicted: Tensor, labels: Tensor, classes: int) -> Tensor:
 
 
 def retrieval(
-    query: Tensor, gallery: Tensor, query_ids: Tensor, gallery_ids: Tensor, ranks: tuple[int, ...] = (1, 5, 10)
+    query: Tensor,
+    gallery: Tensor,
+    query_ids: Tensor,
+    gallery_ids: Tensor,
+    ranks: tuple[int, ...] = (1, 5, 10),
 ) -> dict[str, float]:
     """mAP and rank-k by cosine similarity. Queries whose identity the gallery lacks do not count."""
     similar = torch.nn.functional.normalize(query.float()) @ torch.nn.functional.normalize(gallery.float()).T

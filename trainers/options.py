@@ -10,6 +10,7 @@ import ast
 import dataclasses
 import difflib
 import inspect
+import itertools
 import textwrap
 import types
 import typing
@@ -47,7 +48,7 @@ def field_docs(cls: type) -> dict[str, str]:
 
 def _docs_of(cls: type) -> Iterator[tuple[str, str]]:
     body = typing.cast(ast.ClassDef, ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0]).body
-    for item, after in zip(body, body[1:], strict=False):
+    for item, after in itertools.pairwise(body):
         if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
             text = after.value if isinstance(after, ast.Expr) else None
             if isinstance(text, ast.Constant) and isinstance(text.value, str):
@@ -134,7 +135,9 @@ def _convert(key: str, value: Any, hints: dict[str, Any], names: dict[str, str])
     if kind is str and isinstance(value, list):
         return ",".join(map(str, value))
     try:
-        converted = parse_bool(value if isinstance(value, bool) else str(value)) if kind is bool else kind(value)
+        converted = (
+            parse_bool(value if isinstance(value, bool) else str(value)) if kind is bool else kind(value)
+        )
     except (ValueError, TypeError, argparse.ArgumentTypeError) as error:
         raise TrainerError(f"option {key}: {value!r} is not a {kind.__name__}") from error
     if choices and converted not in choices:

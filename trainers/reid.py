@@ -111,7 +111,9 @@ def to_float(pixels: Tensor) -> Tensor:
 class ReidImages(Dataset[Batch]):
     """Samples decoded from their files each time. Missing or broken modalities are left out."""
 
-    def __init__(self, records: list[Record], labels: list[int], modalities: tuple[str, ...], size: tuple[int, int]):
+    def __init__(
+        self, records: list[Record], labels: list[int], modalities: tuple[str, ...], size: tuple[int, int]
+    ):
         self.records, self.labels, self.modalities, self.size = records, labels, modalities, size
 
     def __len__(self) -> int:
@@ -146,7 +148,11 @@ class ReidImages(Dataset[Batch]):
                 if name in sample["images"]:
                     images[row, column] = sample["images"][name]
                     present[row, column] = True
-        return {"images": images, "present": present, "identity": torch.tensor([s["identity"] for s in samples])}
+        return {
+            "images": images,
+            "present": present,
+            "identity": torch.tensor([s["identity"] for s in samples]),
+        }
 
 
 def write_synthetic(folder: Path, config: ReidConfig, samples: int, identities: int) -> None:
@@ -215,10 +221,16 @@ class ReidRecipe(Recipe[ReidConfig]):
     workers = 2
     compile_mode = "reduce-overhead"
     optimizations = (
-        rungs.Optimization(name="cached_sampler", seed="S2.1", rung="document", text="sampler metadata cached once"),
+        rungs.Optimization(
+            name="cached_sampler", seed="S2.1", rung="document", text="sampler metadata cached once"
+        ),
         *rungs.COMMON,
-        rungs.Optimization(name="resident", seed="beyond", rung="best", text="images decoded once, batches gathered"),
-        rungs.Optimization(name="epoch_plan", seed="beyond", rung="best", text="the whole epoch sampled in one sort"),
+        rungs.Optimization(
+            name="resident", seed="beyond", rung="best", text="images decoded once, batches gathered"
+        ),
+        rungs.Optimization(
+            name="epoch_plan", seed="beyond", rung="best", text="the whole epoch sampled in one sort"
+        ),
         rungs.CHANNELS_LAST,
     )
 
@@ -232,7 +244,10 @@ class ReidRecipe(Recipe[ReidConfig]):
         train, validation = self._split(self._records())
         plan = self._plan(train)
         held_out = SequentialPlan(len(validation), config.batch_size * 4)
-        return Data(train=self._source(train, plan, "train"), validation=self._source(validation, held_out, "held_out"))
+        return Data(
+            train=self._source(train, plan, "train"),
+            validation=self._source(validation, held_out, "held_out"),
+        )
 
     def _records(self) -> list[Record]:
         config = self.config
@@ -272,7 +287,9 @@ class ReidRecipe(Recipe[ReidConfig]):
             return PKPlan(self.sampler)
         if self.on("cached_sampler"):
             return LookupPKPlan(self.sampler)
-        return NaivePKPlan(self.sampler, dataset.infer_modalities_of_sample, config.naive_sampler == "candidates")
+        return NaivePKPlan(
+            self.sampler, dataset.infer_modalities_of_sample, config.naive_sampler == "candidates"
+        )
 
     def _source(self, dataset: ReidImages, plan: Plan, name: str) -> BatchSource:
         if not self.on("resident"):

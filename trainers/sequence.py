@@ -133,7 +133,9 @@ class SequenceRecipe(Recipe[SequenceConfig]):
         seen = windows.train_rows(lengths, length + 1, config.validation_fraction)
         starts = windows.split_starts(lengths, length + 1, config.validation_fraction)
         if not len(starts[1]):
-            raise TrainerError("no validation window fits", hint="longer series or a smaller --sequence_length")
+            raise TrainerError(
+                "no validation window fits", hint="longer series or a smaller --sequence_length"
+            )
         self.scaler = StandardScaler().fit(rows[seen])
         rows = self.scaler.transform(rows)
         self.columns, self.target_scale = len(names), float(self.scaler.scale[target])

@@ -73,15 +73,21 @@ def simulate(rows: int, time_step: float, generator: np.random.Generator) -> np.
     measured = states[:, 0] + generator.normal(0, 0.05, rows)
     ambient, drift = generator.normal(20, 1, rows), np.linspace(0, generator.normal(), rows)
     constant = np.ones(rows)
-    return np.column_stack([force, measured, damping * constant, stiffness * constant, ambient, drift, states])
+    return np.column_stack(
+        [force, measured, damping * constant, stiffness * constant, ambient, drift, states]
+    )
 
 
 class NaiveSequences(Dataset[Batch]):
     """A list of raw windows; the scaler is called for each one, every time it is asked for."""
 
-    def __init__(self, inputs: np.ndarray, targets: np.ndarray, starts: np.ndarray, length: int, scaler: Any) -> None:
+    def __init__(
+        self, inputs: np.ndarray, targets: np.ndarray, starts: np.ndarray, length: int, scaler: Any
+    ) -> None:
         self.scaler = scaler
-        self.sequences = [{"inputs": inputs[at : at + length], "targets": targets[at : at + length]} for at in starts]
+        self.sequences = [
+            {"inputs": inputs[at : at + length], "targets": targets[at : at + length]} for at in starts
+        ]
 
     def __len__(self) -> int:
         return len(self.sequences)
@@ -95,14 +101,19 @@ class NaiveSequences(Dataset[Batch]):
 class NormalisedSequences(Dataset[Batch]):
     """Windows of rows that were normalised once; `__getitem__` only slices. `cached`: as tensors."""
 
-    def __init__(self, inputs: np.ndarray, targets: np.ndarray, starts: np.ndarray, length: int, cached: bool) -> None:
+    def __init__(
+        self, inputs: np.ndarray, targets: np.ndarray, starts: np.ndarray, length: int, cached: bool
+    ) -> None:
         self.inputs, self.targets = inputs.astype(np.float32), targets.astype(np.float32)
         self.starts, self.length = starts, length
         self.cache = [self._make(at) for at in starts] if cached else None
 
     def _make(self, at: int) -> Batch:
         window = slice(at, at + self.length)
-        return {"inputs": torch.from_numpy(self.inputs[window]), "targets": torch.from_numpy(self.targets[window])}
+        return {
+            "inputs": torch.from_numpy(self.inputs[window]),
+            "targets": torch.from_numpy(self.targets[window]),
+        }
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -180,8 +191,9 @@ class TcnRecipe(Recipe[TcnConfig]):
         count = len(config.input_columns.split(","))
         self.scalers = StandardScaler().fit(rows[seen, :count]), StandardScaler().fit(rows[seen, count:])
         self._prepare_physics()
-        plans = ShuffledPlan(len(train), config.batch_size, seed=config.seed), SequentialPlan(
-            len(validation), config.batch_size
+        plans = (
+            ShuffledPlan(len(train), config.batch_size, seed=config.seed),
+            SequentialPlan(len(validation), config.batch_size),
         )
         if self.on("resident"):
             return self._resident(rows, count, (train, validation), plans)
@@ -216,7 +228,9 @@ class TcnRecipe(Recipe[TcnConfig]):
 
     def _resident(self, rows: np.ndarray, count: int, starts: Any, plans: Any) -> Data:
         length, device = self.config.seq_len, self.device
-        inputs, targets = (windows.WindowStore(part, length, device) for part in self._normalised(rows, count))
+        inputs, targets = (
+            windows.WindowStore(part, length, device) for part in self._normalised(rows, count)
+        )
         sources = []
         for begin, plan in zip(starts, plans, strict=True):
             plan.indices = torch.from_numpy(begin)  # the plan speaks of rows directly

@@ -154,7 +154,11 @@ def _sample(image: np.ndarray, labels: np.ndarray) -> Batch:
 
 def double_conv(inputs: int, outputs: int) -> nn.Sequential:
     def layer(size: int) -> list[nn.Module]:
-        return [nn.Conv2d(size, outputs, 3, padding=1, bias=False), nn.BatchNorm2d(outputs), nn.ReLU(inplace=True)]
+        return [
+            nn.Conv2d(size, outputs, 3, padding=1, bias=False),
+            nn.BatchNorm2d(outputs),
+            nn.ReLU(inplace=True),
+        ]
 
     return nn.Sequential(*layer(inputs), *layer(outputs))
 
@@ -186,7 +190,9 @@ def one_hot_loss(logits: Tensor, labels: Tensor) -> Tensor:
     """Cross entropy + soft dice with an explicit one-hot tensor."""
     chance = logits.softmax(1)
     hot = F.one_hot(labels, logits.shape[1]).permute(0, 3, 1, 2).float()
-    return F.cross_entropy(logits, labels) + _dice_loss((chance * hot).sum((0, 2, 3)), chance, hot.sum((0, 2, 3)))
+    return F.cross_entropy(logits, labels) + _dice_loss(
+        (chance * hot).sum((0, 2, 3)), chance, hot.sum((0, 2, 3))
+    )
 
 
 def masked_loss(logits: Tensor, labels: Tensor) -> Tensor:
@@ -215,10 +221,15 @@ class Tom500Recipe(Recipe[Tom500Config]):
         rungs.CACHE,
         *rungs.COMMON,
         rungs.Optimization(
-            name="resident", seed="beyond", rung="best", text="decoded once into a memory-mapped store, gathered"
+            name="resident",
+            seed="beyond",
+            rung="best",
+            text="decoded once into a memory-mapped store, gathered",
         ),
         rungs.CHANNELS_LAST,
-        rungs.Optimization(name="masked_dice", seed="beyond", rung="best", text="loss without scatter or one-hot"),
+        rungs.Optimization(
+            name="masked_dice", seed="beyond", rung="best", text="loss without scatter or one-hot"
+        ),
     )
 
     def build_data(self) -> Data:
@@ -276,7 +287,9 @@ class Tom500Recipe(Recipe[Tom500Config]):
                 self.kept.append((image, labels))
         return good
 
-    def _loaders(self, cases: list[Case], indexes: list[list[tuple[int, int]]], plans: tuple) -> list[BatchSource]:
+    def _loaders(
+        self, cases: list[Case], indexes: list[list[tuple[int, int]]], plans: tuple
+    ) -> list[BatchSource]:
         sources: list[BatchSource] = []
         for index, plan in zip(indexes, plans, strict=True):
             dataset: Dataset[Batch] = NaiveSlices(cases, index, self.config.num_classes)
@@ -285,7 +298,7 @@ class Tom500Recipe(Recipe[Tom500Config]):
             sources.append(LoaderSource(dataset, plan, self.loader_settings()))
         return sources
 
-    def _resident(self, cases: list[Case], index: list[tuple[int, int]], plan) -> BatchSource:  # noqa: ANN001
+    def _resident(self, cases: list[Case], index: list[tuple[int, int]], plan) -> BatchSource:
         images, labels = self._stores(cases)
         first = np.concatenate([[0], np.cumsum(self.planes)])
         rows = torch.tensor([int(first[case]) + plane for case, plane in index])
@@ -294,7 +307,10 @@ class Tom500Recipe(Recipe[Tom500Config]):
         def gather(items: Tensor) -> Batch:
             at = rows[items.cpu()]
             image = images.index_select(0, at).unsqueeze(1).contiguous(memory_format=memory_format)
-            return {"image": image.to(self.device), "labels": labels.index_select(0, at).to(self.device).long()}
+            return {
+                "image": image.to(self.device),
+                "labels": labels.index_select(0, at).to(self.device).long(),
+            }
 
         return ResidentSource(gather, plan, torch.device("cpu"))
 
@@ -337,7 +353,11 @@ class Tom500Recipe(Recipe[Tom500Config]):
 
     def loss(self, model: nn.Module, batch: Batch) -> Tensor:
         logits = model(batch["image"]).float()
-        return masked_loss(logits, batch["labels"]) if self.on("masked_dice") else one_hot_loss(logits, batch["labels"])
+        return (
+            masked_loss(logits, batch["labels"])
+            if self.on("masked_dice")
+            else one_hot_loss(logits, batch["labels"])
+        )
 
     def evaluate(self, model: nn.Module, source: BatchSource) -> dict[str, float]:
         predicted, labels = [], []

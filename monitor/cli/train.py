@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     command = recipe_command(words[0], words[1:])
     sys.stdout.flush()
-    os.execv(command[0], command)
+    return os.execv(command[0], command)
 
 
 def listing() -> list[str]:

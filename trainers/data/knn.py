@@ -79,9 +79,13 @@ class GraphCache:
     the data changes. A changed key builds anew and clears what no longer fits.
     """
 
-    def __init__(self, folder: Path, rows: np.ndarray, starts: np.ndarray, *, time_k: int, window_size: int) -> None:
+    def __init__(
+        self, folder: Path, rows: np.ndarray, starts: np.ndarray, *, time_k: int, window_size: int
+    ) -> None:
         self.rows, self.starts, self.time_k, self.window_size = rows, starts, time_k, window_size
-        key = array_fingerprint(rows, time_k=time_k, window_size=window_size, windows=len(starts), first=int(starts[0]))
+        key = array_fingerprint(
+            rows, time_k=time_k, window_size=window_size, windows=len(starts), first=int(starts[0])
+        )
         self.store = ArrayStore(folder, f"graphs-k{time_k}-w{window_size}-{key}")
         self.seconds = 0.0
         self.built = False

@@ -70,7 +70,9 @@ class CachedModalAwarePKSampler:
         self.rgb = self.present[:, dataset.modalities.index("rgb")]
         self.complete = self.present.all(axis=1)
         self.all_ids = np.unique(self.identities)
-        self.pairable = np.array([i for i in self.all_ids if self._is_pairable(i)], dtype=self.identities.dtype)
+        self.pairable = np.array(
+            [i for i in self.all_ids if self._is_pairable(i)], dtype=self.identities.dtype
+        )
         self.members = {int(i): np.flatnonzero(self.identities == i) for i in self.pairable}
         self.cache_seconds = time.perf_counter() - begun
 
@@ -111,14 +113,18 @@ class CachedModalAwarePKSampler:
         """The randomness of one round: identities in order, and a key for every sample."""
         generator = np.random.default_rng((self.seed, epoch, turn))
         groups = self.batch_size // self.num_instances
-        return generator.permutation(self.pairable)[: self.per_round * groups], generator.random(len(self.identities))
+        return generator.permutation(self.pairable)[: self.per_round * groups], generator.random(
+            len(self.identities)
+        )
 
     def __iter__(self) -> Iterator[list[int]]:
         groups = self.batch_size // self.num_instances
         for turn in range(self.rounds):
             ids, keys = self.draw(self.epoch, turn)
             for at in range(0, len(ids), groups):
-                yield [index for identity in ids[at : at + groups] for index in self._pick(int(identity), keys)]
+                yield [
+                    index for identity in ids[at : at + groups] for index in self._pick(int(identity), keys)
+                ]
 
     def _pick(self, identity: int, keys: np.ndarray) -> list[int]:
         members = self.members[identity]
@@ -185,7 +191,9 @@ class NaivePKPlan(PKPlan):
     `everyone`: each candidate of an identity is looked at; else only until K good ones are found.
     """
 
-    def __init__(self, sampler: CachedModalAwarePKSampler, infer: Callable[[int], tuple[bool, bool]], everyone: bool):
+    def __init__(
+        self, sampler: CachedModalAwarePKSampler, infer: Callable[[int], tuple[bool, bool]], everyone: bool
+    ):
         super().__init__(sampler)
         self.infer, self.everyone = infer, everyone
         self.calls = 0
@@ -201,7 +209,9 @@ class NaivePKPlan(PKPlan):
             for at in range(0, len(ids), groups):
                 number += 1
                 if number > start // self.batch_size:
-                    yield torch.tensor([i for identity in ids[at : at + groups] for i in self._pick(identity, keys)])
+                    yield torch.tensor(
+                        [i for identity in ids[at : at + groups] for i in self._pick(identity, keys)]
+                    )
 
     def _pick(self, identity: int, keys: np.ndarray) -> list[int]:
         sampler, wanted = self.sampler, self.sampler.num_instances

@@ -110,7 +110,9 @@ def move_batch_to_device(batch: Any, device: torch.device | str, *, non_blocking
     if isinstance(batch, Tensor):
         return batch.to(device, non_blocking=non_blocking)
     if isinstance(batch, dict):
-        return {key: move_batch_to_device(part, device, non_blocking=non_blocking) for key, part in batch.items()}
+        return {
+            key: move_batch_to_device(part, device, non_blocking=non_blocking) for key, part in batch.items()
+        }
     if isinstance(batch, tuple) and hasattr(batch, "_fields"):
         return type(batch)(*(move_batch_to_device(part, device, non_blocking=non_blocking) for part in batch))
     if isinstance(batch, (list, tuple)):

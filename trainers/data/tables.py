@@ -18,7 +18,9 @@ def find_files(pattern: str, suffixes: Sequence[str] = SUFFIXES) -> list[Path]:
     """Files under every folder (or file) the glob names, sorted."""
     roots = [Path(name) for name in sorted(glob.glob(pattern))]
     if not roots:
-        raise TrainerError(f"--data_dir {pattern!r} matches nothing", hint="quote the glob; --synthetic needs no data")
+        raise TrainerError(
+            f"--data_dir {pattern!r} matches nothing", hint="quote the glob; --synthetic needs no data"
+        )
     found = [path for root in roots for path in ([root] if root.is_file() else root.rglob("*"))]
     files = sorted(path for path in found if path.name.endswith(tuple(suffixes)) and path.is_file())
     if not files:

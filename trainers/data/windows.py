@@ -9,7 +9,9 @@ import torch
 from torch import Tensor
 
 
-def split_starts(lengths: Sequence[int], window: int, validation_fraction: float) -> tuple[np.ndarray, np.ndarray]:
+def split_starts(
+    lengths: Sequence[int], window: int, validation_fraction: float
+) -> tuple[np.ndarray, np.ndarray]:
     """Start rows (in the concatenated tables) of training and validation windows.
 
     Each table's tail is validation; no window crosses a table's end or the border between splits.

@@ -19,7 +19,7 @@ VERSION = 1
 
 def rng_state() -> dict[str, Any]:
     """All generators a training step may draw from."""
-    name, keys, position, has_gauss, gauss = np.random.get_state()  # noqa: NPY002 — the global state itself
+    name, keys, position, has_gauss, gauss = np.random.get_state()
     return {
         "torch": torch.get_rng_state(),
         "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
@@ -65,8 +65,9 @@ def load(path: Path, device: torch.device | str = "cpu") -> dict[str, Any]:
     try:
         content = torch.load(path, map_location=device, weights_only=True)
     except (OSError, RuntimeError, EOFError, pickle.UnpicklingError, zipfile.BadZipFile) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise TrainerError(
-            f"checkpoint {path} is broken: {str(error).splitlines()[0] if str(error) else type(error).__name__}",
+            f"checkpoint {path} is broken: {reason}",
             hint="remove it, or start afresh with --resume never",
         ) from error
     if not isinstance(content, dict) or content.get("version") != VERSION:

@@ -39,7 +39,13 @@ class Progress:
         if now - self.asked > 1.0:
             self.asked, self.cause = now, self.bottleneck()
         steps, samples = self.rates()
-        parts = [f"epoch {epoch}", f"{done:4.0%}", f"step {step}", f"{steps:.1f} it/s", f"{samples:.0f} samples/s"]
+        parts = [
+            f"epoch {epoch}",
+            f"{done:4.0%}",
+            f"step {step}",
+            f"{steps:.1f} it/s",
+            f"{samples:.0f} samples/s",
+        ]
         parts += [f"loss {loss:.4f}"] if loss is not None else []
         parts += [f"most time: {self.cause}"] if self.cause else []
         line = " · ".join(parts)

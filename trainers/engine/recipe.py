@@ -68,9 +68,7 @@ class Recipe(Generic[C]):
         if workers is None:
             workers = platform_workers(self.workers) if self.on("workers") else 0
         prefetch = config.prefetch_factor or (platform_prefetch(workers) if self.on("workers") else 2)
-        return LoaderSettings(
-            num_workers=workers, prefetch_factor=prefetch, pin_memory=self.on("pinned")
-        )
+        return LoaderSettings(num_workers=workers, prefetch_factor=prefetch, pin_memory=self.on("pinned"))
 
     def build_data(self) -> Data:
         raise NotImplementedError

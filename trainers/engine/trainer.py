@@ -19,6 +19,7 @@ from torch import Tensor
 
 from trainers.config import TrainConfig
 from trainers.data.source import Batch, batch_length, move_batch_to_device
+from trainers.engine.convergence import ConvergenceWatch
 from trainers.engine.distributed import World, unwrap
 from trainers.engine.interrupt import Interrupt
 from trainers.engine.progress import Progress
@@ -95,6 +96,7 @@ class Trainer:
         self.progress = Progress(quiet=quiet, bottleneck=self.watch.bottleneck)
         self._pending: list[Tensor] = []
         self.limit = self.config.max_steps
+        self.convergence = ConvergenceWatch(mixed_precision=self.updater.amp)
         self.interrupt = Interrupt()
 
     def _intervals(self, config: TrainConfig) -> None:
@@ -241,6 +243,7 @@ class Trainer:
             if step % self.log_every == 0:
                 self.watch.lap("log")
                 value = self._checked(float(loss))  # sync point
+                self._warn(self.convergence.add(value))
             if self.updater.norm is not None and step % self.norm_every == 0:
                 self.watch.lap("log")
                 self.records.norms.append(float(self.updater.norm))  # sync point
@@ -249,6 +252,10 @@ class Trainer:
                 self._save()
         self.watch.step(samples, value)
         self._count(samples)
+
+    def _warn(self, text: str | None) -> None:
+        if text:
+            self.recipe.say(text)
 
     def _show(self, loss: float | None) -> None:
         due = self.progress_every if self.progress.live else self.log_every
@@ -319,7 +326,7 @@ class Trainer:
         if self.memory is None or not self.memory.on_out_of_memory():
             raise TrainerError(
                 f"out of memory with batch {size}",
-                hint="--use_memory_optimizer halves the batch by itself; or a smaller --batch_size, --use_amp",
+                hint="--use_memory_optimizer halves the batch by itself; or a smaller --batch_size",
                 code=EXIT_FAILED,
             ) from error
         self.updater.zero()

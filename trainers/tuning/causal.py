@@ -46,7 +46,13 @@ class CausalReluConv(torch.autograd.Function):
             if to_x is not None:
                 to_x[:, : flat.shape[1] - shift].addmm_(weight[:, :, tap].T, late)
         to_residual = gradient.view(-1, time, batch) if ctx.has_residual else None
-        return to_x.view(ctx.shape) if to_x is not None else None, to_weight, gradient.sum(1), to_residual, None
+        return (
+            to_x.view(ctx.shape) if to_x is not None else None,
+            to_weight,
+            gradient.sum(1),
+            to_residual,
+            None,
+        )
 
 
 def _shifts(dilation: int, time: int, batch: int) -> list[tuple[int, int]]:

@@ -63,7 +63,9 @@ def fall_back(model: nn.Module, report: CompileReport, error: BaseException) -> 
 
     if not report.asked or report.failed or not isinstance(error, (TorchDynamoException, InductorError)):
         return False
-    report.failed = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no reason given'}"
+    report.failed = (
+        f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no reason given'}"
+    )
     model._compiled_call_impl = None  # what nn.Module.compile set
     torch._dynamo.reset()
     return True

@@ -32,7 +32,9 @@ def choose_device(name: str) -> torch.device:
     except RuntimeError as error:
         raise TrainerError(f"--device {name} is not a device", hint="cpu, cuda or cuda:0") from error
     if device.type == "cuda" and not torch.cuda.is_available():
-        raise TrainerError(f"--device {name}: torch sees no GPU here", hint="--device cpu, or check the driver")
+        raise TrainerError(
+            f"--device {name}: torch sees no GPU here", hint="--device cpu, or check the driver"
+        )
     return device
 
 

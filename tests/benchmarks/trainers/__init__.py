@@ -56,7 +56,11 @@ def run(ladder: Any, folder: Path) -> bool:
 
 
 def _ends(all_rows: list[Any]) -> list[Any]:
-    return [row for row in all_rows if row.label.startswith(("naive", "document:", "best:")) and " + " not in row.label]
+    return [
+        row
+        for row in all_rows
+        if row.label.startswith(("naive", "document:", "best:")) and " + " not in row.label
+    ]
 
 
 def _measure(ladder: Any, chosen: list[Any], size: dict[str, Any], folder: Path, *, with_data: bool) -> Any:

@@ -81,7 +81,12 @@ LADDERS = (
         large={"hidden_channels": 64},
         steps=12,
         extra=(
-            Row("best with the heavy model", "S3.3", {"rung": "best", "use_optimized_model": False}, compare=False),
+            Row(
+                "best with the heavy model",
+                "S3.3",
+                {"rung": "best", "use_optimized_model": False},
+                compare=False,
+            ),
             Row("best with checkpointing", "S3.3", {"rung": "best", "use_gradient_checkpoint": True}),
         ),
         twins={"naive, Python loops": ({"naive_graph": "python"}, 10.0)},

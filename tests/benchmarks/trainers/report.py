@@ -58,7 +58,10 @@ def _goals(ladder: Ladder, result: dict[str, Any]) -> list[dict[str, Any]]:
         goals.append({"what": f"{label} → best, end to end", "ratio": round(ratio, 2), "target": target})
     for size in ("small", "large"):
         rows = {row["label"]: row for row in result[size]}
-        ratio = rows["best: everything"]["samples_per_second"] / rows["document: all of them"]["samples_per_second"]
+        ratio = (
+            rows["best: everything"]["samples_per_second"]
+            / rows["document: all of them"]["samples_per_second"]
+        )
         goals.append({"what": f"document → best, {size} model", "ratio": round(ratio, 2), "target": 1.0})
     return goals
 
@@ -84,7 +87,13 @@ def markdown(ladder: Ladder, result: dict[str, Any]) -> str:
         lines.append(f"| {label} | {row['seed']} | {' | '.join(_number(cell) for cell in cells)} |")
     for text, seed in result["not_measured"]:
         lines.append(f"| {text} | {seed} | not measured here | | not measured here | |")
-    lines += ["", f"Larger model {_size(ladder.large)}, end to end:", "", "| row | samples/s | × |", "|---|---:|---:|"]
+    lines += [
+        "",
+        f"Larger model {_size(ladder.large)}, end to end:",
+        "",
+        "| row | samples/s | × |",
+        "|---|---:|---:|",
+    ]
     for row in result["large"]:
         lines.append(f"| {row['label']} | {_number(row['samples_per_second'])} | {_number(row['ratio'])} |")
     lines += ["", "| asked for | least | measured |", "|---|---:|---:|"]

@@ -1,0 +1,114 @@
+"""Before and after, the document's four figures: GPU use, samples/s, epoch time, memory (S4.7).
+
+    python -m trainers.compare sequence --synthetic --before naive --after best --steps 20
+
+For runs that gpumon has recorded, `gpumon compare A B` says more (interval, noise, phases).
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from trainers import options
+from trainers.engine import checkpoint
+from trainers.engine.trainer import Trainer
+from trainers.errors import EXIT_USAGE, TrainerError
+from trainers.suggest import recipe_class
+from trainers.tuning import cuda
+
+
+@dataclass(frozen=True)
+class Figures:
+    """None is "not known here", never 0."""
+
+    gpu_use: float | None
+    samples_per_second: float
+    epoch_seconds: float
+    memory_bytes: int | None
+
+
+def measure(name: str, config: Any, rung: str, steps: int) -> Figures:
+    """Train some steps of a rung after a warm-up."""
+    device = cuda.choose_device(config.device)
+    recipe = recipe_class(name)(config.replace(rung=rung, quiet=True, monitor=False), device)
+    checkpoint.seed_everything(config.seed)
+    trainer = Trainer(recipe)
+    trainer.train_steps(2)
+    begun = time.perf_counter()
+    trainer.train_steps(steps)
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+    rate = steps * recipe.config.batch_size / (time.perf_counter() - begun)
+    length = trainer.data.train.plan.length(0)
+    return Figures(_gpu_use(device), rate, length / rate, _memory(device))
+
+
+def _gpu_use(device: torch.device) -> float | None:
+    if device.type != "cuda":
+        return None
+    try:
+        return torch.cuda.utilization(device) / 100
+    except (RuntimeError, ModuleNotFoundError):
+        return None
+
+
+def _memory(device: torch.device) -> int | None:
+    if device.type == "cuda":
+        return int(torch.cuda.max_memory_allocated(device))
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 if sys.platform == "linux" else None
+
+
+def table(before: Figures, after: Figures) -> str:
+    rows = [
+        ("GPU use", _percent(before.gpu_use), _percent(after.gpu_use)),
+        ("samples/s", f"{before.samples_per_second:,.0f}", f"{after.samples_per_second:,.0f}"),
+        ("epoch time", f"{before.epoch_seconds:.2f} s", f"{after.epoch_seconds:.2f} s"),
+        ("peak memory", _bytes(before.memory_bytes), _bytes(after.memory_bytes)),
+    ]
+    lines = [f"{'':<12}{'before':>14}{'after':>14}"] + [f"{n:<12}{a:>14}{b:>14}" for n, a, b in rows]
+    return "\n".join([*lines, f"×{after.samples_per_second / before.samples_per_second:.2f} in samples/s"])
+
+
+def _percent(value: float | None) -> str:
+    return "—" if value is None else f"{value:.0%}"
+
+
+def _bytes(value: int | None) -> str:
+    return "—" if value is None else f"{value / 1e6:,.0f} MB"
+
+
+def _take(words: list[str], name: str, default: str) -> str:
+    """Remove `--name VALUE` from the words."""
+    if f"--{name}" not in words:
+        return default
+    at = words.index(f"--{name}")
+    value = words[at + 1] if at + 1 < len(words) else default
+    del words[at : at + 2]
+    return value
+
+
+def main(arguments: list[str] | None = None) -> int:
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    before, after = _take(words, "before", "naive"), _take(words, "after", "best")
+    try:
+        steps = int(_take(words, "steps", "10"))
+        name = words[0] if words else ""
+        config = options.parse(
+            recipe_class(name).config_class, words[1:], f"trainers.compare {name}", __doc__ or ""
+        )
+        figures = [measure(name, config, rung, steps) for rung in (before, after)]
+    except (TrainerError, ValueError) as error:
+        print(f"trainers.compare: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    print(table(*figures))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
