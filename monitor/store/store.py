@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -21,13 +20,13 @@ from monitor.runs.columns import Columns
 from monitor.runs.sink import Counters, RingIdentity
 from monitor.snapshot import Finding, Run, Snapshot, encode
 from monitor.store import retention
-from monitor.store.changes import Changes
-from monitor.store.chunks import Chunk, pack, unpack
-from monitor.store.history import History, RunRecord
-from monitor.store.ledger import subject_of, write_prediction
+from monitor.store.batches import Batch, stored_chunks, write_batches
+from monitor.store.chunks import pack, unpack
+from monitor.store.history import History
+from monitor.store.ledger import write_prediction
 from monitor.store.readings import readings
 from monitor.store.schema import StoreError, open_writable, set_aside
-from monitor.store.verify import verify
+from monitor.store.verify import Verifier
 
 log = logging.getLogger("gpumon.store")
 
@@ -36,7 +35,6 @@ MAX_AGE_SECONDS = 30 * 86400.0
 MAX_PENDING = 20_000
 """Batches kept in memory while the database cannot be written; then the oldest are given up."""
 MAX_REMEMBERED = 4096
-MAX_REPLAY = 200_000
 RUN_EVERY_SECONDS = 10.0
 MAINTAIN_EVERY_SECONDS = 60.0
 RETRY_SECONDS = 10.0
@@ -60,15 +58,13 @@ class Store(History):
         self._lock = threading.RLock()
         self._database: sqlite3.Connection | None = None
         self._retry_at = 0.0
-        self._pending: list[tuple[RingIdentity, Chunk | None, bytes]] = []
+        self._pending: list[Batch] = []
         self._rings: dict[str, int] = {}
         """Key of each ring this process has written to → the time it left there."""
         self._series: dict[tuple[str, str], int] = {}
         self._written: dict[str, tuple[float, int]] = {}
         """Run → when its row was last written, and a digest of it."""
-        self._live: set[str] = set()
-        """Runs seen live, to notice their end."""
-        self._changes = Changes()
+        self._verifier = Verifier(self)
         self._next_maintenance = 0.0
         self._over = False
         """It was too large and is still being brought down."""
@@ -87,25 +83,12 @@ class Store(History):
             return None
 
     def replay(self, ring: RingIdentity) -> Iterator[Columns]:
-        """At most `MAX_REPLAY` steps: a start must not take long."""
-        if self._database is None:
-            return
         try:
-            rows = self._database.execute(
-                "SELECT first, count, begin_us, end_us, columns FROM chunks"
-                " WHERE ring = (SELECT id FROM rings WHERE key = ?) ORDER BY first DESC LIMIT ?",
-                (ring.key, MAX_REPLAY),
-            )
-            chunks, steps = [], 0
-            for row in rows:
-                steps += row[1]
-                if steps > MAX_REPLAY:
-                    break
-                chunks.append(Chunk(*row))
+            chunks = stored_chunks(self._database, ring) if self._database is not None else []
         except sqlite3.Error as error:
             self._fail(error)
             return
-        yield from (unpack(chunk, ring.wall_offset_ns) for chunk in reversed(chunks))
+        yield from (unpack(chunk, ring.wall_offset_ns) for chunk in chunks)
 
     def records(self, ring: RingIdentity, columns: Columns | None, counters: Counters) -> None:
         chunk = pack(columns, ring.wall_offset_ns) if columns is not None and len(columns) else None
@@ -115,7 +98,9 @@ class Store(History):
             self.lost_steps += given_up.count if given_up else 0
 
     def commit(self) -> None:
-        if self._pending and self._write(self._write_pending):
+        if self._pending and self._write(
+            lambda database: write_batches(database, self._pending, self._rings)
+        ):
             self._pending.clear()
 
     def finished(self, key: str) -> bool:
@@ -126,39 +111,13 @@ class Store(History):
     def append(self, snapshot: Snapshot) -> None:
         """Readings and runs of one tick. Raises `StoreError` while history cannot be kept."""
         self._write(lambda database: self._write_snapshot(database, snapshot))
-        self._verify_ended(snapshot)
-        self._verify_live(snapshot)
+        if self.error is None:
+            self._verifier.update(snapshot)
         if snapshot.monotonic >= self._next_maintenance:
             more = self.maintain(snapshot.time)
             self._next_maintenance = snapshot.monotonic + (0.0 if more else MAINTAIN_EVERY_SECONDS)
         if self.error is not None:
             raise StoreError(self.error)
-
-    def _verify_ended(self, snapshot: Snapshot) -> None:
-        """Runs that ended since the last tick, against their predecessors."""
-        for run in snapshot.runs:
-            if run.state in LIVE:
-                self._live.add(run.id)
-            elif run.id in self._live and self.error is None:
-                self._live.discard(run.id)
-                own = tuple(finding for finding in snapshot.findings if finding.run == run.id)
-                with contextlib.suppress(StoreError):
-                    verify(self, RunRecord(run, own, snapshot.time))
-
-    def _verify_live(self, snapshot: Snapshot) -> None:
-        """Findings that went within a live run, and what that brought."""
-        for change in self._changes.update(snapshot):
-            self.record_prediction(change.run, change.finding)
-            self.realised(
-                change.run.id,
-                change.finding.id,
-                change.ratio,
-                after_run=change.run.id,
-                low=change.low,
-                high=change.high,
-                subject=subject_of(change.finding),
-                way="change",
-            )
 
     def maintain(self, now: float) -> bool:
         """Roll up, drop what is too old or too much, give space back. True: call again soon."""
@@ -283,32 +242,6 @@ class Store(History):
         self.error = sentence
         self._retry_at = time.monotonic() + RETRY_SECONDS
 
-    def _write_pending(self, database: sqlite3.Connection) -> None:
-        now_us = time.time_ns() // 1000
-        ids: dict[str, int] = {}
-        strangers: set[int] = set()
-        for key, (ring, counters) in {r.key: (r, c) for r, _, c in self._pending}.items():
-            left = database.execute("SELECT updated_us FROM rings WHERE key = ?", (key,)).fetchone()
-            ids[key] = _ring_id(database, ring, counters, now_us)
-            if left is not None and left[0] != self._rings.get(key):
-                strangers.add(ids[key])
-        rows = [
-            (ids[ring.key], chunk.first, chunk.count, chunk.begin_us, chunk.end_us, chunk.packed)
-            for ring, chunk, _ in self._pending
-            if chunk is not None
-        ]
-        self._clear_overlap(database, rows, strangers)
-        database.executemany("INSERT OR REPLACE INTO chunks VALUES (?, ?, ?, ?, ?, ?)", rows)
-        self._rings |= dict.fromkeys(ids, now_us)
-
-    def _clear_overlap(self, database: sqlite3.Connection, rows: list[Any], strangers: set[int]) -> None:
-        """A ring that could not be resumed (the database failed then), or that another process has
-        written to since, is written anew from here: what was stored of that stretch goes first."""
-        for ring in strangers:
-            first = min((row[1] for row in rows if row[0] == ring), default=None)
-            if first is not None:
-                database.execute("DELETE FROM chunks WHERE ring = ? AND first + count > ?", (ring, first))
-
     def _write_snapshot(self, database: sqlite3.Connection, snapshot: Snapshot) -> None:
         now_us = int(snapshot.time * 1e6)
         rows = [(self._series_id(database, s, f), now_us, value) for s, f, value in readings(snapshot)]
@@ -356,18 +289,6 @@ class Store(History):
         self.commit()
         with self._lock:
             self._close_database()
-
-
-def _ring_id(database: sqlite3.Connection, ring: RingIdentity, counters: bytes, now_us: int) -> int:
-    """Write how far this ring has come; returns its row's id."""
-    row = database.execute(
-        "INSERT INTO rings (key, run, rank, kind, phases, counters, updated_us)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET"
-        " phases = excluded.phases, counters = excluded.counters, updated_us = excluded.updated_us"
-        " RETURNING id",
-        (ring.key, ring.run, ring.rank, ring.kind, encode(ring.phases).decode(), counters, now_us),
-    ).fetchone()
-    return int(row[0])
 
 
 def _is_corrupt(error: sqlite3.DatabaseError) -> bool:
