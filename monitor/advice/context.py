@@ -260,10 +260,11 @@ class RunContext:
     def load_cpu_share(self) -> float:
         """Share of the loader's work that needs a core rather than waits."""
         cpu = self.scalar("loader.fetch_cpu_ratio")
-        if cpu is not None:
-            return min(1.0, max(0.02, cpu))
-        spot = self.hot("fetch", "data")
-        return 0.1 if spot is not None and spot.kind in ("sleep", "io") and spot.share > 0.5 else 1.0
+        spot = self.hot("fetch") or self.hot("data")
+        if spot is not None and spot.share > 0.4:
+            waiting = spot.kind in ("sleep", "io")
+            return min(cpu if cpu is not None else 0.1, 0.45) if waiting else 1.0
+        return min(1.0, max(0.02, cpu)) if cpu is not None else 1.0
 
     @cached_property
     def main_threads(self) -> float:

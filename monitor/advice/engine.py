@@ -191,12 +191,9 @@ def rank_all(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     bonus = {rule.id: rule.rank_bonus for rule in all_rules()}
 
     def weight(finding: Finding) -> tuple[int, float, str]:
-        gain = finding.speedup.likely if finding.speedup else 1.0
-        return (
-            SEVERITY_ORDER[finding.severity],
-            -(gain - 1.0) * (1.0 + bonus.get(finding.id, 0.0)),
-            finding.id,
-        )
+        special = bonus.get(finding.id, 0.0)
+        gain = finding.speedup.likely - 1.0 if finding.speedup else special
+        return (SEVERITY_ORDER[finding.severity], -gain * (1.0 + special), finding.id)
 
     return tuple(sorted(findings, key=weight))
 

@@ -26,6 +26,19 @@ KINDS: tuple[tuple[str, str], ...] = (
     ("metrics", r"sklearn|accuracy|f1_score|roc_auc|confusion|precision|recall|metric|argmax|topk"),
     ("sync", r"\.item\(\)|\.tolist\(\)|\.cpu\(\)|\.numpy\(\)|synchronize"),
 )
+JOB_NAMES = (
+    ("grad_norm", re.compile(r"grad.*(norm|stat)|norm.*grad", re.IGNORECASE)),
+    ("metrics", re.compile(r"metric|accuracy|confusion|score|f1|auc|dice|iou", re.IGNORECASE)),
+    (
+        "log",
+        re.compile(r"(^|[._])(log|journal|report|record|print|dump|emit|summar|track|note)", re.IGNORECASE),
+    ),
+    ("copy", re.compile(r"snapshot|(^|[._])(ema|copy|clone)", re.IGNORECASE)),
+)
+LOOP_NAMES = re.compile(
+    r"^(main|train|fit|run|loop|learn|epoch|step|forward|__call__)|train|_epoch", re.IGNORECASE
+)
+"""Functions that are the loop itself, whatever they also do."""
 PHASES_OF_LOOP = ("other", "between", "forward", "log", "sync", "grad_norm")
 
 
@@ -39,9 +52,31 @@ def kind_of(spot: Hotspot) -> str:
 
 
 def in_loop(run: RunContext, *kinds: str) -> list[Hotspot]:
-    """Hot lines of these kinds in the training loop (not in the loader, not in the model's own work)."""
-    found = [spot for spot in run.hotspots if spot.phase in PHASES_OF_LOOP and kind_of(spot) in kinds]
+    """Hot lines of these kinds in the training loop (not in the loader, not in the model's own work).
+    A function that logs or scores is one job: its other lines count with it."""
+    jobs = _jobs(run)
+    found = []
+    for spot in run.hotspots:
+        kind = jobs.get((spot.file, spot.function)) or kind_of(spot)
+        if spot.phase in PHASES_OF_LOOP and kind in kinds:
+            found.append(spot)
     return sorted(found, key=lambda spot: -run.hot_seconds(spot))
+
+
+def _jobs(run: RunContext) -> dict[tuple[str, str], str]:
+    """(file, function) → what the function is for, told from its name or from a line in it."""
+    jobs: dict[tuple[str, str], str] = {}
+    for spot in run.hotspots:
+        name = spot.function.rpartition(".")[2]
+        if spot.function == "<module>" or spot.phase not in PHASES_OF_LOOP or LOOP_NAMES.search(name):
+            continue
+        for kind, pattern in JOB_NAMES:
+            if pattern.search(spot.function):
+                jobs.setdefault((spot.file, spot.function), kind)
+        kind = kind_of(spot)
+        if kind in ("log", "file", "plot", "grad_norm"):
+            jobs[spot.file, spot.function] = kind
+    return jobs
 
 
 def total(run: RunContext, spots: list[Hotspot]) -> float:

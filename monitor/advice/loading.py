@@ -68,10 +68,21 @@ def waits(run: RunContext) -> bool:
     return run.load_cpu_share < 0.5
 
 
-def random_samples(run: RunContext) -> bool | None:
-    """Samples are drawn with random augmentation, so they cannot simply be kept; None: unknown."""
-    value = run.setting("loader", "rng_used")
-    return bool(value) if isinstance(value, bool) else None
+RANDOM = r"random|\brng\b|rand(n|int|perm|_like)?\(|uniform|\bnormal\(|augment|jitter|choice\(|shuffle\("
+
+
+def random_samples(run: RunContext) -> bool:
+    """Samples are made with random augmentation, so they cannot simply be kept."""
+    lines = [spot for spot in run.hotspots if spot.phase in LOADER_PHASES and spot.function != "<module>"]
+    drawn = sum(
+        spot.share for spot in lines if re.search(RANDOM, f"{spot.code} {spot.function} {spot.inside}")
+    )
+    return drawn >= 0.08 and drawn >= 0.1 * sum(spot.share for spot in lines)
+
+
+def library_samples(run: RunContext) -> bool:
+    """Samples come from torch's own data set classes: nothing of the user's to make cheaper."""
+    return run.setting("loader", "dataset") in ("TensorDataset", "Subset", "ConcatDataset", "list")
 
 
 def loader_line(run: RunContext, old: str, new: str) -> str:

@@ -38,6 +38,8 @@ def decay(run: RunContext) -> Decay | None:
         return None
     phase = _grown(early, late, before, after)
     along, evidence = _moved(early, late)
+    if phase is None and not along:
+        return None  # everything slower alike: the machine, not the run
     return Decay(before, after, phase, along, evidence)
 
 
@@ -54,11 +56,14 @@ def _rising(windows: Sequence[Window]) -> bool:
 
 
 def _grown(early: Sequence[Window], late: Sequence[Window], before: float, after: float) -> str | None:
-    """The phase whose seconds a step grew most, when it explains at least half of the growth."""
+    """The phase whose seconds a step grew most, when it explains at least half of the growth and grew
+    out of proportion."""
     names = {name for window in (*early, *late) for name in window.phases}
     grown = {name: _share(late, name) * after - _share(early, name) * before for name in names}
     name = max(grown, key=lambda phase: grown[phase], default=None)
-    return name if name is not None and grown[name] >= 0.5 * (after - before) else None
+    if name is None or grown[name] < 0.5 * (after - before):
+        return None
+    return name if _share(late, name) >= _share(early, name) + 0.05 else None
 
 
 def _share(windows: Sequence[Window], name: str) -> float:

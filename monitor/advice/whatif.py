@@ -148,8 +148,8 @@ def ratio(model: StepModel, change: Change) -> float:
 def predict(model: StepModel, likely: Change, low: Change | None, high: Change | None, why: str) -> Speedup:
     """Low, likely and high for one remedy, in order whatever the three changes are."""
     middle = ratio(model, likely)
-    lowest = min(middle, ratio(model, low if low is not None else scaled(likely, 0.7)))
-    highest = max(middle, ratio(model, high if high is not None else scaled(likely, 1.2)))
+    lowest = min(1.0 + 0.8 * (middle - 1.0), ratio(model, low if low is not None else scaled(likely, 0.7)))
+    highest = max(1.0 + 1.2 * (middle - 1.0), ratio(model, high if high is not None else scaled(likely, 1.2)))
     return Speedup(low=round(lowest, 3), likely=round(middle, 3), high=round(highest, 3), why=why)
 
 

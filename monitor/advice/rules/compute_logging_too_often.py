@@ -19,7 +19,11 @@ KINDS = ("log", "file", "plot")
 WORDS = {"log": "Logging", "file": "Writing files", "plot": "Drawing plots"}
 
 
-@rule("compute.logging_too_often", suppresses=("compute.user_code", "compute.sync_every_step"), bonus=0.3)
+@rule(
+    "compute.logging_too_often",
+    suppresses=("compute.user_code", "compute.python_loop", "compute.sync_every_step"),
+    bonus=0.3,
+)
 def check(run: RunContext) -> Advice | None:
     job = side_job(run, "log", *KINDS)
     if job.share < run.policy.phase_share:

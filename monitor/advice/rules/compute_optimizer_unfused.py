@@ -28,7 +28,7 @@ def check(run: RunContext) -> Advice | None:
     if run.setting("optimizer", "fused") is True:
         return None
     groups = run.count("optimizer", "param_groups") or 1
-    explicit = run.setting("optimizer", "foreach") is False or groups > 8 or name not in FUSED
+    explicit = run.setting("optimizer", "foreach") is False or groups > 8
     severity: Severity | None = None if explicit or share >= run.policy.optimizer_warn_share else "hint"
     better = "fused=True" if name in FUSED else "foreach=True"
     known = f"{groups} parameter groups, " if groups > 1 else ""

@@ -11,20 +11,24 @@ Gain: most of the loop's time, by how often it runs.
 from __future__ import annotations
 
 from monitor.advice import hotlines
-from monitor.advice.context import RunContext
+from monitor.advice.context import Hotspot, RunContext
 from monitor.advice.finding import percent, seconds
 from monitor.advice.rule import Advice, rule
 from monitor.advice.whatif import Change, Saving, scaled
 
+PHASES = ("forward", "other", "between")
+LEAST_CALLS = 16
+LONGEST_CALL = 300e-6
+"""Seconds a call: beyond that the call is work, not overhead."""
+
 
 @rule("compute.python_loop", suppresses=("compute.user_code", "compute.small_batch"), bonus=0.2)
 def check(run: RunContext) -> Advice | None:
-    found = [spot for spot in run.hotspots if spot.phase in hotlines.PHASES_OF_LOOP and _loops(spot.calls)]
-    spot = max(found, key=run.hot_seconds, default=None)
+    found = [spot for phase in PHASES if (spot := run.hot_function(phase)) is not None]
+    spot = max((spot for spot in found if _loops(run, spot)), key=run.hot_seconds, default=None)
     if spot is None or run.period is None or run.hot_seconds(spot) < run.policy.loop_share * run.period:
         return None
-    calls = spot.calls or 0.0
-    cost = run.hot_seconds(spot)
+    calls, cost = _calls(run, spot), run.hot_seconds(spot)
     backward = 0.6 * run.seconds("backward") * min(1.0, cost / max(1e-9, run.seconds("forward")))
     job = line_savings(run, spot.phase, cost, spot.place, backward if spot.phase == "forward" else 0.0)
     left = 1.0 - 1.0 / min(20.0, 1.0 + calls / 12.0)
@@ -41,8 +45,19 @@ def check(run: RunContext) -> Advice | None:
     )
 
 
-def _loops(calls: float | None) -> bool:
-    return calls is not None and calls >= 16
+def _calls(run: RunContext, spot: Hotspot) -> float:
+    """Calls a step from the busiest line of the spot's function."""
+    lines = [one for one in run.hotspots if (one.file, one.function) == (spot.file, spot.function)]
+    return max((one.calls or 0.0 for one in lines), default=0.0)
+
+
+def _loops(run: RunContext, spot: Hotspot) -> bool:
+    """Many short calls from one place. A stack of layers is a loop too, but each is called once: there
+    are as many modules as calls."""
+    calls = _calls(run, spot)
+    if calls < LEAST_CALLS or run.hot_seconds(spot) / calls > LONGEST_CALL:
+        return False
+    return spot.kind != "module" or calls > 2 * (run.count("model", "modules") or 0)
 
 
 def line_savings(run: RunContext, phase: str, cost: float, cause: str, backward: float) -> Change:

@@ -62,7 +62,7 @@ def fixed_seconds(run: RunContext) -> float:
     needed = flops / run.policy.cpu_flops
     launching = min(compute * 0.9, modules * 2 * run.policy.op_seconds_cpu)
     overhead = max(launching, compute - needed * 4) if compute < 0.004 * max(1, modules) ** 0.5 else launching
-    own = 0.8 * (run.seconds("other") + run.seconds("between"))
+    own = min(0.8 * (run.seconds("other") + run.seconds("between")), 0.2 * named + 2e-4)
     return min(run.period or 0.0, named + min(compute * 0.95, overhead) + own)
 
 

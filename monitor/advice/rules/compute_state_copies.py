@@ -17,7 +17,7 @@ from monitor.advice.rule import Advice, rule
 from monitor.advice.side import line_job
 
 
-@rule("compute.state_copies", suppresses=("compute.user_code",), bonus=0.3)
+@rule("compute.state_copies", suppresses=("compute.user_code", "compute.python_loop"), bonus=0.3)
 def check(run: RunContext) -> Advice | None:
     job = line_job(run, "copy")
     if job.spot is None or job.share < run.policy.phase_share:

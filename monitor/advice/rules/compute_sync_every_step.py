@@ -16,7 +16,7 @@ from monitor.advice.rule import Advice, rule
 from monitor.advice.side import side_job
 
 
-@rule("compute.sync_every_step", suppresses=("compute.user_code",), bonus=0.2)
+@rule("compute.sync_every_step", suppresses=("compute.user_code", "compute.python_loop"), bonus=0.2)
 def check(run: RunContext) -> Advice | None:
     job = side_job(run, "sync", "sync")
     items = run.scalar("sync.items_per_step")

@@ -18,9 +18,9 @@ from monitor.advice.whatif import Change, Saving, scaled
 
 @rule("compute.user_code")
 def check(run: RunContext) -> Advice | None:
-    spot = next(
-        (spot for spot in run.hotspots if spot.phase in ("other", "between") and spot.kind != "module"), None
-    )
+    found = (run.hot_function("other"), run.hot_function("between"), run.hot_function("forward"))
+    own = [spot for spot in found if spot is not None and spot.kind != "module" and not _passes(spot.code)]
+    spot = max(own, key=run.hot_seconds, default=None)
     if spot is None or run.period is None:
         return None
     cost = run.hot_seconds(spot)
@@ -39,3 +39,8 @@ def check(run: RunContext) -> Advice | None:
         high=scaled(job, 1.0),
         because=f"{seconds(cost)} of {seconds(run.period)} a step is this line",
     )
+
+
+def _passes(code: str) -> bool:
+    """The line calls the model or the loss: the passes themselves, not something beside them."""
+    return any(word in code for word in ("backward(", "zero_grad(", ".step(", "model(", "loss", "criterion"))

@@ -17,7 +17,8 @@ from monitor.advice.whatif import Change, Saving
 
 @rule("input.bound")
 def check(run: RunContext) -> Advice | None:
-    if not loading.starved(run):
+    light = loading.library_samples(run) and loading.data_share(run) < run.policy.dominant_share
+    if not loading.starved(run) or light:
         return None
     wait = run.model.wait
     spot = loading.hot_fetch(run)

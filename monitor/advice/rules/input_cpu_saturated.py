@@ -22,7 +22,10 @@ def check(run: RunContext) -> Advice | None:
     cpu, workers, cores = run.snapshot.host.cpu, run.workers, run.cores
     if cpu is None or cpu.utilization_ratio is None or not workers or cores is None:
         return None
-    if cpu.utilization_ratio < run.policy.cpu_full or workers < cores - 1 or not loading.starved(run):
+    if cpu.utilization_ratio < run.policy.cpu_full or not loading.starved(run) or loading.waits(run):
+        return None
+    own = sum(process.cpu_ratio or 0.0 for process in run.processes)
+    if own < 0.8 * cores:
         return None
     return Advice(
         title=f"CPU saturated: {cores:.0f} cores at {percent(cpu.utilization_ratio)} with {workers} "

@@ -21,7 +21,7 @@ def check(run: RunContext) -> Advice | None:
     if run.workers != 0 or not loading.starved(run) or run.setting("loader", "dataset_resident") is True:
         return None
     workers, _ = loading.best_workers(run)
-    if workers == 0:
+    if workers == 0 or (loading.library_samples(run) and not loading.waits(run)):
         return None
     share = loading.data_share(run)
     words = loading.sample_words(run)
@@ -44,8 +44,8 @@ def check(run: RunContext) -> Advice | None:
             **_place(run),
         },
         what=Change(workers=workers),
-        low=Change(workers=max(1, workers // 2), work_left=1.35),
-        high=Change(workers=workers, work_left=0.8),
+        low=Change(workers=workers, work_left=1.3),
+        high=Change(workers=workers, work_left=0.75),
         because=f"loading {seconds(run.model.work)} a batch overlaps with {seconds(run.model.rest)} of the "
         "rest "
         f"on {run.cores:.0f} cores",

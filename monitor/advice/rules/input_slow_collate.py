@@ -28,6 +28,10 @@ def check(run: RunContext) -> Advice | None:
     if share is None or loader is None or share < run.policy.dominant_share or not loading.starved(run):
         return None
     name = run.setting("loader", "collate") or "collate_fn"
+    if name == "default_collate" and (
+        run.workers or (loader.collate_seconds or 0.0) < 20e-6 * (run.batch_size or 1)
+    ):
+        return None
     spot = run.hot("collate")
     where = f", {percent(spot.share)} of it in {spot.words}" if spot else ""
     left = max(0.05, 1.0 - 0.9 * share)

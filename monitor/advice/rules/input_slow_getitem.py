@@ -16,18 +16,24 @@ from monitor.advice.finding import percent, seconds
 from monitor.advice.rule import Advice, rule
 from monitor.advice.whatif import Change
 
+LOOKUP_SECONDS = 5e-6
+"""What a `__getitem__` costs that only indexes."""
+
 
 @rule(
     "input.slow_getitem", suppresses=("input.bound", "input.cpu_saturated", "compute.small_batch"), bonus=0.2
 )
 def check(run: RunContext) -> Advice | None:
-    if not loading.starved(run) or loading.waits(run) or loading.random_samples(run) is True:
+    if not loading.starved(run) or loading.waits(run) or loading.random_samples(run):
         return None
     fetch = loading.part_share(run, "fetch")
     spot = loading.hot_fetch(run)
+    light = loading.library_samples(run) or (spot is None and (loading.getitem_seconds(run) or 0.0) < 20e-6)
+    if light and loading.data_share(run) < run.policy.dominant_share:
+        return None
     if (fetch is None and spot is None) or (fetch is not None and fetch < run.policy.dominant_share):
         return None
-    left = _left(fetch if fetch is not None else 1.0, spot)
+    left = _left(run, fetch if fetch is not None else 1.0, _own_share(run))
     cost, workers = loading.getitem_seconds(run), run.workers
     with_workers = f" with {workers} workers" if workers else ""
     return Advice(
@@ -45,17 +51,25 @@ def check(run: RunContext) -> Advice | None:
             "hot_share": spot.share if spot else None,
         },
         what=Change(work_left=left),
-        low=Change(work_left=min(1.0, left + 0.2)),
-        high=Change(work_left=max(0.02, left * 0.5)),
+        low=Change(work_left=min(1.0, left + 0.25)),
+        high=Change(work_left=max(0.02, left * 0.6)),
         because=f"loader work falls from {seconds(run.model.work)} to about "
         f"{seconds(run.model.work * left)} a batch",
     )
 
 
-def _left(fetch: float, spot: Hotspot | None) -> float:
-    """Share of the loader's work left when the hot line's result is kept."""
-    removable = 0.95 * spot.share if spot and spot.share >= 0.3 else 0.8
-    return max(0.03, 1.0 - fetch * removable)
+def _own_share(run: RunContext) -> float:
+    """Share of fetching in the user's own code, all lines of it."""
+    phase = "fetch" if run.hot("fetch") else "data"
+    own = sum(spot.share for spot in run.hotspots if spot.phase == phase and spot.function != "<module>")
+    return min(1.0, own) if own >= 0.3 else 0.85
+
+
+def _left(run: RunContext, fetch: float, own: float) -> float:
+    """Share of the loader's work left when samples are ready-made: looking one up, and collating."""
+    batch, work = run.batch_size or 1, run.model.work
+    floor = LOOKUP_SECONDS * batch / work if work > 0 else 0.0
+    return min(1.0, max(0.03, floor, 1.0 - fetch * 0.95 * own))
 
 
 def _remedy(run: RunContext, spot: Hotspot | None) -> str:

@@ -17,7 +17,7 @@ from monitor.advice.growth import Growth, device_growth, host_growth
 from monitor.advice.rule import Advice, rule
 
 
-@rule("memory.leak", steps=False, suppresses=("compute.small_batch", "job.gc_pauses"))
+@rule("memory.leak", steps=False, suppresses=("compute.small_batch", "job.gc_pauses"), bonus=0.6)
 def check(run: RunContext) -> Advice | None:
     on_device = device_growth(run)
     growth = on_device or host_growth(run)
