@@ -33,7 +33,7 @@ LOST_RESTART, LONGEST_LOST_RESTART = 60.0, 960.0
 """A GPU that was reset is visible only to a new NVML initialisation: with one lost, try that after a
 minute, then more and more seldom, since it interrupts the rates of the healthy ones."""
 LOST_KEPT = 600.0
-"""A lost GPU that the driver does not even list any more is still shown as lost for so long."""
+"""A GPU that the driver does not list any more is shown as lost for so long before it is forgotten."""
 SLOW_WAIT = 0.1
 """A restart waits so long for a PCIe measurement in flight; it takes 40 ms."""
 CLOSE_WAIT = 0.6
@@ -148,10 +148,12 @@ class NvmlSource:
     # ── the GPUs ─────────────────────────────────────────────────────────────────────────────────
 
     def _adopt(self, count: int, clock: float) -> None:
-        """As many devices as the driver has; remember the lost ones it does not list any more."""
-        for device in self._devices[count:]:
-            if device.state == "lost" and device.last is not None:
-                self._missing[device.uuid] = (device.shown(clock), clock)
+        """As many devices as the driver has. When they are fewer, any of the old ones may be the one
+        that went, since numbers shift: `_gpus` keeps those whose UUID does not turn up again."""
+        if count < len(self._devices):
+            for device in self._devices:
+                if device.last is not None:
+                    self._missing[device.uuid] = (device.shown(clock), clock)
         kept = self._devices[:count]
         self._devices = kept + [Device(index, self._xids) for index in range(len(kept), count)]
 
@@ -225,7 +227,7 @@ class NvmlSource:
         for gpu, since in self._missing.values():
             detail = "the driver does not list this GPU any more"
             age = gpu.age_seconds + now - since
-            shown.append(msgspec.structs.replace(gpu, state_detail=detail, age_seconds=age))
+            shown.append(msgspec.structs.replace(gpu, state="lost", state_detail=detail, age_seconds=age))
         return tuple(shown)
 
     def _source(self, clock: float) -> Source:

@@ -148,6 +148,10 @@ class GpuControl:
     def uuid(self) -> str:
         return str(self._gpu.uuid.decode())
 
+    def become(self, uuid: str) -> None:
+        """Another card is at this index: what a process sees when a GPU before it went away."""
+        self._gpu.uuid = uuid.encode()
+
     def _property(self, name: str) -> _Property:
         return self._gpu.properties[_INDEX[name]]  # type: ignore[no-any-return]
 

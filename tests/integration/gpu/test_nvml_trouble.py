@@ -175,7 +175,18 @@ def test_gpus_appear_and_disappear(nvml: StandIn, open_reader: Open) -> None:
     nvml.count = 3
     assert len(reader.until(lambda a: len(a.gpus) == 3 and all_ok(a)).gpus) == 3
     nvml.count = 1
-    assert reader.until(lambda a: len(a.gpus) == 1 and all_ok(a)).gpus[0].uuid == nvml.gpu(0).uuid
+    shown = reader.until(lambda a: "any more" in (a.gpus[-1].state_detail or ""))
+    assert states(shown) == ["ok", "lost", "lost"], "a GPU that went is said to be lost, not hidden"
+
+
+def test_a_gpu_in_the_middle_goes_and_the_numbers_shift(nvml: StandIn, open_reader: Open) -> None:
+    first, middle, last = (nvml.gpu(index).uuid for index in range(3))
+    reader = open_reader()
+    reader.read()
+    nvml.gpu(1).become(last)
+    nvml.count = 2
+    shown = reader.until(lambda a: "any more" in (a.gpus[-1].state_detail or ""))
+    assert [(gpu.uuid, gpu.state) for gpu in shown.gpus] == [(first, "ok"), (last, "ok"), (middle, "lost")]
 
 
 def test_a_lost_gpu_the_driver_lists_no_more_is_still_shown(nvml: StandIn, open_reader: Open) -> None:
