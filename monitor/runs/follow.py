@@ -98,7 +98,10 @@ class Follower:
         if pid is not None:
             self.host_pid = pid
         self._refresh_meta()
+        before = self.cursor
         self._read_records(now)
+        if pid is None and self.cursor == before:
+            self._give_up()
         if self.figures is not None:
             self._read_scalars()
         if (pid is None or self.header.state != ring.S_RUNNING) and self.cursor >= self.header.head:
@@ -128,6 +131,15 @@ class Follower:
             self._account(block, now)
             budget -= block.cursor - self.cursor
             self.cursor = block.cursor
+
+    def _give_up(self) -> None:
+        """A dead writer's records that never became whole will not do so any more: they are lost."""
+        missing = self.header.head - max(self.cursor, self.stored)
+        if missing > 0:
+            self.counters.lost += missing
+            self.cursor = self.header.head
+            if self.sink is not None:
+                self.sink.records(self.identity, None, self.counters)
 
     def _account(self, block: ring.Block, now: Moment) -> None:
         """Every record into the figures; only those not stored before into counters and sink."""

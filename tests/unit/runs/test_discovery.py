@@ -75,10 +75,13 @@ def test_hostile_headers_are_refused(tmp_path: Path, words: dict[str, int]) -> N
 
 
 def test_a_head_without_records_reads_as_lost(tmp_path: Path) -> None:
-    _forged(tmp_path / "liar.0.ring", H_HEAD=1_000_000)
-    reader = polled(tmp_path)
+    _forged(tmp_path / "liar.0.ring", H_HEAD=1_000_000, H_PID=2**30)
+    reader = RunReader([tmp_path], keep_ended=float("inf"))
+    reader.poll(Moment.now())
+    reader.poll(Moment.now())
     (run,) = reader.runs(Moment.now(), (), ())
     assert run.ranks[0].step.count == 0 and run.ranks[0].phases == ()
+    assert (run.state, run.steps, run.lost) == ("killed", 1_000_000, 1_000_000)
 
 
 @pytest.mark.parametrize(
