@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections import Counter
@@ -49,7 +50,7 @@ class Discovery:
         found: list[Found] = []
         retry, self._retry = self._retry, False
         if retry:
-            self.dropped["rings"] = 0
+            self.dropped["rings"] = self.dropped["owner"] = 0
         for directory in self.directories:
             changed = _changed(directory)
             if changed is None or (changed == self._changed.get(directory) and not retry):
@@ -80,8 +81,9 @@ class Discovery:
     def _open(self, path: Path, inode: int) -> Found | None:
         try:
             fd = os.open(path, _FLAGS)
-        except OSError:
-            self.dropped["unreadable"] += 1
+        except OSError as error:
+            full = error.errno in (errno.EMFILE, errno.ENFILE)
+            self._refused(path, "rings" if full else "unreadable", again=full)
             return None
         status = os.fstat(fd)
         reason = self._refuse(status)
@@ -89,8 +91,15 @@ class Discovery:
             self.owners[status.st_uid] += 1
             return Found(path, fd, inode, status.st_uid)
         os.close(fd)
-        self.dropped[reason] += 1
+        self._refused(path, reason, again=reason == "owner")
         return None
+
+    def _refused(self, path: Path, reason: str, *, again: bool) -> None:
+        """Count it; what only lacked room is looked at again at the next scan."""
+        self.dropped[reason] += 1
+        if again:
+            del self._known[path]
+            self._retry = True
 
     def _refuse(self, status: os.stat_result) -> str | None:
         if not stat.S_ISREG(status.st_mode):

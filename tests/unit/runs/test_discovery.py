@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import struct
 from pathlib import Path
@@ -154,6 +155,21 @@ def test_crowds_are_capped_per_owner_and_in_all(tmp_path: Path, monkeypatch: pyt
         os.close(one.fd)
     for script in scripts:
         script.writer.close()
+
+
+def test_out_of_descriptors_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Script(tmp_path)
+    found = discovery.Discovery([tmp_path])
+
+    def full(*args: object) -> int:
+        raise OSError(errno.EMFILE, "too many open files")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(discovery.os, "open", full)
+        assert found.scan() == [] and found.dropped["rings"] == 1
+    (one,) = found.scan()
+    os.close(one.fd)
+    assert found.dropped["rings"] == 0
 
 
 def test_an_unchanged_directory_is_not_listed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
