@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from rich.console import RenderableType
+from textual._compositor import ChopsUpdate
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.message import Message
@@ -22,6 +24,7 @@ from monitor.tui.screens.overview import Overview
 from monitor.tui.screens.page import Page
 from monitor.tui.theme import THEMES, Palette, palette
 from monitor.tui.views.processes import SORTS, Order
+from monitor.tui.widgets.tight import TightUpdate
 
 
 class Arrived(Message):
@@ -120,6 +123,12 @@ class GpumonApp(App[None]):
         self.refresh_css(animate=False)
         for widget in self.screen.query("Panel"):
             widget.refresh()
+
+    def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
+        """Partial updates go out in few bytes; see `TightUpdate`."""
+        if type(renderable) is ChopsUpdate:
+            renderable = TightUpdate(renderable.chops, renderable.spans, renderable.chop_ends)
+        super()._display(screen, renderable)
 
     # ── going places ─────────────────────────────────────────────────────────────────────────────
 

@@ -40,6 +40,29 @@ class Line:
         return replace(self, spans=tuple(Span(text, "stale") for text, _ in self.spans))
 
 
+NEAR = 6
+"""Differences closer than this are sent as one: moving the cursor costs about as much."""
+
+
+def differences(before: Line, after: Line) -> list[tuple[int, int]]:
+    """The stretches (start, end) in which two lines differ, by whole spans; one when in doubt."""
+    if len(before.spans) != len(after.spans):
+        return [(0, max(width_of(before.spans), width_of(after.spans)))]
+    out: list[tuple[int, int]] = []
+    x = 0
+    for old, new in zip(before.spans, after.spans, strict=True):
+        end = x + (len(new.text) if new.text.isascii() else cell_len(new.text))
+        if old != new:
+            if end != x + (len(old.text) if old.text.isascii() else cell_len(old.text)):
+                return [(0, max(width_of(before.spans), width_of(after.spans)))]
+            if out and x - out[-1][1] <= NEAR:
+                out[-1] = (out[-1][0], end)
+            else:
+                out.append((x, end))
+        x = end
+    return out
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """A panel's content: lines that stay on top, and lines that scroll."""

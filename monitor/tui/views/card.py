@@ -8,7 +8,7 @@ from monitor.snapshot import Gpu
 from monitor.tui import format as show
 from monitor.tui.frame import HostFrame
 from monitor.tui.text import Cell, Line, Span, beside, fit, line
-from monitor.tui.views.gpuwords import memory_words, run_words, state_words
+from monitor.tui.views.gpuwords import half, memory_words, run_words, state_words
 from monitor.tui.views.marks import Mark, gpu_mark, throttled
 from monitor.tui.widgets.graph import bar, history
 from monitor.tui.widgets.panel import Room
@@ -30,7 +30,7 @@ def card(host: HostFrame, gpu: Gpu, room: Room, tall: int = CARD, *, named: bool
         return [title, *mig_lines(gpu, room), line()]
     count = 4 if room.width >= 100 else 3
     width = (room.width - 3 - 2 * (count - 1)) // count
-    columns = [_gauge(*gauge, width, tall - 3) for gauge in gauges(host, gpu, mark)[:count]]
+    columns = [_gauge(*gauge, width, tall - 3, half(host)) for gauge in gauges(host, gpu, mark)[:count]]
     body = [Line((Span("   "), *made.spans)) for made in beside(columns, [width] * count)]
     if not host.current:
         title = title.dimmed()
@@ -73,10 +73,18 @@ def gauges(host: HostFrame, gpu: Gpu, mark: Mark) -> list[Gauge]:
 
 
 def _gauge(
-    name: str, value: str, samples: list[float | None], top: float, role: str, width: int, height: int
+    name: str,
+    value: str,
+    samples: list[float | None],
+    top: float,
+    role: str,
+    width: int,
+    height: int,
+    odd: bool,
 ) -> list[Line]:
     head = line(Span(f"{name} ", "head"), Span(value, "strong"), width=width)
-    return [head, *(line(Span(text, role)) for text in history(samples, width, height, top))]
+    rows = history(samples, width, height, top, half=odd)
+    return [head, *(line(Span(text[:-1], role), Span(text[-1:], role)) for text in rows)]
 
 
 def mig_lines(gpu: Gpu, room: Room) -> list[Line]:

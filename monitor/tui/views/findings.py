@@ -18,7 +18,7 @@ COLUMNS = (
     Column("who", "concerns", 15, drop=2, most=30),
     Column("fix", "fix", 28, drop=1, grow=2, most=60),
     Column("id", "rule", 18, drop=3),
-    Column("since", "for", 9, ">", drop=4),
+    Column("since", "for", 4, ">", drop=4),
 )
 
 
@@ -63,7 +63,7 @@ def _cells(frame: Frame, host: HostFrame, finding: Finding) -> dict[str, Cell]:
         "gain": Span(gain(finding), "gain" if finding.speedup else "dim"),
         "who": Span(concerns(frame, host, finding), "dim"),
         "id": Span(finding.id, "dim"),
-        "since": Span(show.duration(frame.now.wall - finding.since) if finding.since else "", "dim"),
+        "since": Span(show.age(frame.now.wall - finding.since) if finding.since else "", "dim"),
     }
 
 

@@ -9,7 +9,7 @@ from monitor.tui import format as show
 from monitor.tui.frame import HostFrame, Reading
 from monitor.tui.text import Line, Span, clip, fit, line
 from monitor.tui.views.card import gauges, mig_lines
-from monitor.tui.views.gpuwords import memory_words, pcie_limit, run_words, state_words, traffic
+from monitor.tui.views.gpuwords import half, memory_words, pcie_limit, run_words, state_words, traffic
 from monitor.tui.views.marks import REASONS, gpu_mark
 from monitor.tui.views.remedy import section
 from monitor.tui.views.rundetail import pairs_lines
@@ -61,14 +61,14 @@ def graphs(host: HostFrame, gpu: Gpu, room: Room, height: int = 3) -> list[Line]
             lines += _graph(
                 name.removesuffix(" was").capitalize(),
                 value,
-                history(samples, width, height, top),
+                history(samples, width, height, top, half=half(host)),
                 high,
                 role,
                 room,
             )
     clock_top = gpu.sm_clock_max_hertz
     if clock_top and any(r.clock is not None for r in seen):
-        rows = history([r.clock for r in seen], width, height, clock_top)
+        rows = history([r.clock for r in seen], width, height, clock_top, half=half(host))
         lines += _graph("Clock", show.hertz(gpu.sm_clock_hertz), rows, show.hertz(clock_top), "dim", room)
     return [*lines, *_axis(host, width, len(seen)), line()] if lines else [section("No readings yet"), line()]
 
@@ -77,7 +77,9 @@ def _graph(name: str, value: str, rows: Sequence[str], high: str, role: str, roo
     out = [line(Span(f" {name}", "title"), Span(f"  {value}", "strong"), width=room.width)]
     for index, text in enumerate(rows):
         label = high if index == 0 else "0" if index == len(rows) - 1 else ""
-        out.append(line(fit(Span(label, "dim"), GUTTER - 1, ">"), " ", Span(text, role)))
+        out.append(
+            line(fit(Span(label, "dim"), GUTTER - 1, ">"), " ", Span(text[:-1], role), Span(text[-1:], role))
+        )
     return out
 
 

@@ -116,7 +116,7 @@ def _cells(host: HostFrame, gpu: Gpu, mark: Mark, graph: int) -> dict[str, Cell]
         ],
         "state": Span(state_words(gpu, mark), mark.role),
         "use": Span(show.percent(gpu.utilization_ratio), "strong"),
-        "graph": Span(trail(host, gpu, graph), mark.role if mark.role != "dim" else "faint"),
+        "graph": trail(host, gpu, graph, mark.role if mark.role != "dim" else "faint"),
         "memory": memory_words(gpu),
         "full": show.percent(memory_ratio(gpu)),
         "power": show.watts(gpu.power_watts, gpu.power_limit_watts),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from monitor.snapshot import Gpu, Snapshot
 from monitor.tui import format as show
 from monitor.tui.frame import HostFrame
+from monitor.tui.text import Span
 from monitor.tui.views.marks import Mark, runs_on
 from monitor.tui.widgets.graph import history
 
@@ -55,5 +56,12 @@ def _part(value: float | None, limit: float) -> str:
     return show.ABSENT if value is None else f"{value / limit * 100:.0f}%"
 
 
-def trail(host: HostFrame, gpu: Gpu, width: int) -> str:
-    return history([reading.use for reading in host.trails.get(gpu.uuid, ())], width)[0]
+def trail(host: HostFrame, gpu: Gpu, width: int, role: str) -> list[Span]:
+    """The GPU's use over the last minutes; the newest cell is a span of its own, as it changes alone."""
+    text = history([reading.use for reading in host.trails.get(gpu.uuid, ())], width, half=half(host))[0]
+    return [Span(text[:-1], role), Span(text[-1:], role)]
+
+
+def half(host: HostFrame) -> bool:
+    """True on every second tick: see `history`."""
+    return host.snapshot is not None and host.snapshot.seq % 2 == 1

@@ -26,7 +26,7 @@ COLUMNS = (
     Column("role", "role", 7, drop=4),
     Column("run", "run", 14, drop=2, most=24),
     Column("where", "container, job", 21, drop=7),
-    Column("age", "age", 9, ">", drop=6),
+    Column("age", "age", 4, ">", drop=6),
     Column("command", "command", 10, grow=1),
 )
 
@@ -180,7 +180,7 @@ def _cells(entry: Entry, frame: Frame) -> dict[str, Cell]:
         "role": Span(p.role, role),
         "run": Span(run_words(entry), "dim"),
         "where": Span(entry.job, "dim"),
-        "age": Span(show.duration(frame.now.wall - p.started) if p.started else show.ABSENT, "dim"),
+        "age": Span(show.age(frame.now.wall - p.started) if p.started else show.ABSENT, "dim"),
         "command": [Span(branch, "faint"), Span(p.command or p.name or show.ABSENT, role)],
     }
 

@@ -35,11 +35,16 @@ def history(
     *,
     low: float = 0.0,
     dots: Sequence[float | None] = (),
+    half: bool = False,
 ) -> list[str]:
     """The last `2 × width` samples as `height` lines of filled braille over the range `low`…`top`.
 
+    With `half` the newest sample stands in the left half of the last cell: taken in turns, old cells
+    keep their pairs and the picture moves every second sample only.
     `dots` is a second series, drawn as single dots above the fill (a p95 over its p50).
     """
+    if half:
+        samples = [*samples[1 - 2 * width :], None]
     fill = _levels(samples, width, height * 4, low, top)
     marks = _levels(dots, width, height * 4, low, top) if dots else [0] * len(fill)
     return ["".join(_cells(fill, marks, height - 1 - row)) for row in range(height)]
