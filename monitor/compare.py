@@ -7,8 +7,7 @@ procedure finds between *one* run and itself, where there is nothing to find.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Literal
 
 import msgspec
@@ -24,14 +23,12 @@ from monitor.pace import (
     ratio,
     stretches_of,
 )
-from monitor.snapshot import Finding, Range, Run, Speedup, Window
+from monitor.realised import Realised, fates, realise, setting, together
+from monitor.snapshot import Range, Run, Speedup, Window
 from monitor.store.history import RunRecord
 
 LEAST_NOISE = 0.01
 """No machine is quieter than this."""
-PROMISING = 1.03
-"""A finding that promised less than this cannot be what made the difference."""
-
 Verdict = Literal["faster", "slower", "same", "unsure"]
 
 
@@ -68,23 +65,6 @@ class PhaseChange(msgspec.Struct, frozen=True):
     saved_seconds: float
 
 
-class Realised(msgspec.Struct, frozen=True):
-    """A finding of A that is gone in B."""
-
-    id: str
-    title: str
-    rank: int | None
-    gpu: str | None
-    predicted: Speedup | None
-    realised: float | None
-    """The speed-up, when this is the only one gone that promised any; else its part of it, in the
-    proportion of what each promised."""
-    shared: bool
-    """True when several went at once, so `realised` is a division, not a measurement."""
-    inside: bool | None
-    """Did it fall inside low…high?"""
-
-
 class Comparison(msgspec.Struct, frozen=True):
     a: Side
     b: Side
@@ -113,7 +93,7 @@ def compare(a: RunRecord, b: RunRecord) -> Comparison:
     low, high = interval_of(one, two)
     noise = max(LEAST_NOISE, noise_of(one), noise_of(two))
     warnings = _warnings(a.run, b.run)
-    gone, remaining, new = _fates(a.findings, b.findings)
+    gone, remaining, new = fates(a.findings, b.findings)
     return Comparison(
         a=_side(a.run, one),
         b=_side(b.run, two),
@@ -126,10 +106,10 @@ def compare(a: RunRecord, b: RunRecord) -> Comparison:
         same_work=not warnings,
         warnings=tuple(warnings),
         phases=_phases(a.run, b.run),
-        realised=tuple(_realised(finding, speedup, gone) for finding in gone),
+        realised=realise(gone, a.run, b.run, speedup),
         remaining=tuple(finding.id for finding in remaining),
         new=tuple(finding.id for finding in new),
-        predicted_together=_together(gone),
+        predicted_together=together(gone),
     )
 
 
@@ -179,7 +159,7 @@ def _newest(run: Run) -> float | None:
 
 def _epoch_seconds(run: Run) -> float | None:
     """Data set over pace when the probe knows the data set; else absent."""
-    size = _config(run, "loader", "dataset_len")
+    size = setting(run, "loader", "dataset_len")
     if not isinstance(size, int) or not run.samples_per_second:
         return None
     return size / run.samples_per_second
@@ -219,13 +199,6 @@ _MUST_AGREE: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 
 
-def _config(run: Run, *keys: str) -> Any:
-    value: Any = run.config
-    for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
-
-
 def _warnings(a: Run, b: Run) -> list[str]:
     """Why the two may not be comparable; what only one of them knows is no reason."""
     found = []
@@ -236,7 +209,7 @@ def _warnings(a: Run, b: Run) -> list[str]:
         ("the device", _device(a), _device(b)),
         ("the batch size", _batch(a), _batch(b)),
     ]
-    pairs += [(name, _config(a, *keys), _config(b, *keys)) for name, keys in _MUST_AGREE]
+    pairs += [(name, setting(a, *keys), setting(b, *keys)) for name, keys in _MUST_AGREE]
     for name, one, two in pairs:
         if one is not None and two is not None and one != two:
             found.append(f"{name} differs: {one} → {two}")
@@ -252,56 +225,9 @@ _ENDING = {"failed": "ended by an exception", "killed": "was killed", "stalled":
 
 
 def _batch(run: Run) -> Any:
-    return run.batch_size if run.batch_size is not None else _config(run, "loader", "batch_size")
+    return run.batch_size if run.batch_size is not None else setting(run, "loader", "batch_size")
 
 
 def _device(run: Run) -> str | None:
     device = run.ranks[0].device if run.ranks else None
     return device.partition(":")[0] if device else None
-
-
-# ── Predicted against realised ──
-
-
-def _key(finding: Finding) -> tuple[str, int | None]:
-    return finding.id, finding.rank
-
-
-def _fates(
-    before: Sequence[Finding], after: Sequence[Finding]
-) -> tuple[list[Finding], list[Finding], list[Finding]]:
-    """Findings of A that are gone in B, that remain, and that are new in B."""
-    faults = [finding for finding in before if finding.severity != "healthy"]
-    later = [finding for finding in after if finding.severity != "healthy"]
-    then, now = {_key(finding) for finding in faults}, {_key(finding) for finding in later}
-    gone = [finding for finding in faults if _key(finding) not in now]
-    remaining = [finding for finding in faults if _key(finding) in now]
-    return gone, remaining, [finding for finding in later if _key(finding) not in then]
-
-
-def _likely(finding: Finding) -> float:
-    return finding.speedup.likely if finding.speedup is not None else 1.0
-
-
-def _realised(finding: Finding, speedup: float | None, gone: Sequence[Finding]) -> Realised:
-    promising = [one for one in gone if _likely(one) >= PROMISING]
-    got: float | None = None
-    if speedup is not None and finding in promising:
-        part = math.log(_likely(finding)) / sum(math.log(_likely(one)) for one in promising)
-        got = speedup**part
-    gain = finding.speedup
-    inside = gain.low <= got <= gain.high if gain is not None and got is not None else None
-    shared = len(promising) > 1
-    return Realised(finding.id, finding.title, finding.rank, finding.gpu, gain, got, shared, inside)
-
-
-def _together(gone: Sequence[Finding]) -> Speedup | None:
-    gains = [finding.speedup for finding in gone if finding.speedup is not None]
-    if not gains:
-        return None
-    return Speedup(
-        low=max(gain.low for gain in gains),
-        likely=math.prod(gain.likely for gain in gains),
-        high=math.prod(gain.high for gain in gains),
-        why="the product of what each promised, so at most",
-    )

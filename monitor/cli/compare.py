@@ -8,8 +8,9 @@ from collections.abc import Iterator
 
 from monitor.cli import catalog
 from monitor.cli.table import number, seconds, share, size, table
-from monitor.compare import Comparison, Realised
+from monitor.compare import Comparison
 from monitor.errors import EXIT_FAILED, EXIT_OK, UserError
+from monitor.realised import Realised
 from monitor.snapshot import encode
 
 
@@ -101,7 +102,7 @@ def _fate(one: Realised) -> tuple[str, str, str]:
     gain = one.predicted
     promised = f"×{gain.likely:.2f} ({gain.low:.2f}–{gain.high:.2f})" if gain else "—"
     if one.realised is None:
-        return one.id, promised, "—"
+        return one.id, promised, "went along with another" if one.applied is False else "—"
     judged = "" if one.inside is None else (" inside" if one.inside else " outside")
     return one.id, promised, f"×{one.realised:.2f}{judged}{' (its part)' if one.shared else ''}"
 

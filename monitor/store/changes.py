@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from monitor.compare import LEAST_NOISE, PROMISING
+from monitor.compare import LEAST_NOISE
 from monitor.pace import Stretch, Unit, has_samples, interval_of, noise_of, rate, ratio, stretches_of
+from monitor.realised import PROMISING
 from monitor.snapshot import Finding, Run, Snapshot
 
 WAIT_SECONDS = 60.0

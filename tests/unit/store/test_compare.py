@@ -84,6 +84,26 @@ def test_predicted_against_realised() -> None:
     assert found.remaining == ("compute.amp_off",) and found.new == ("memory.leak",)
 
 
+def test_a_finding_that_went_along_gets_no_credit() -> None:
+    """GIVEN slow samples without workers WHEN samples became cheap THEN workers gained nothing."""
+    workers, samples = (
+        finding("input.no_workers", 1.3, 2.0, 2.5),
+        finding("input.slow_getitem", 2.0, 3.0, 4.0),
+    )
+    same = {"loader": {"num_workers": 0}}
+    found = compare(record(run(config=same), workers, samples), record(run("b", rate=290.0, config=same)))
+    parts = {one.id: one for one in found.realised}
+    assert parts["input.no_workers"].applied is False and parts["input.no_workers"].realised is None
+    assert parts["input.slow_getitem"].realised == pytest.approx(2.9, rel=0.01)
+    assert not parts["input.slow_getitem"].shared
+    more = run("b", rate=190.0, config={"loader": {"num_workers": 4}})
+    parts = {
+        one.id: one for one in compare(record(run(config=same), workers, samples), record(more)).realised
+    }
+    assert parts["input.no_workers"].applied and parts["input.no_workers"].inside
+    assert parts["input.slow_getitem"].realised is None
+
+
 def test_several_remedies_share_the_gain() -> None:
     first, second = finding("a.a", 1.2, 1.4, 1.6), finding("b.b", 1.2, 1.4, 1.6)
     small = finding("c.c", 1.0, 1.01, 1.02)
