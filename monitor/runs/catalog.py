@@ -54,8 +54,23 @@ class Catalog:
 
     def record(self, wanted: str) -> RunRecord:
         """By id, beginning of an id, name or ``last``. Raises `UserError` with near matches."""
+        known = self._exact(wanted)
+        if known is not None:
+            return known
         records = {record.run.id: record for record in self.records()}
         return records[find([row(record) for record in records.values()], wanted).run]
+
+    def _exact(self, run: str) -> RunRecord | None:
+        """A full id needs no list of everything."""
+        now = self._now()
+        live = [one for one in now.runs if one.id == run]
+        if live:
+            return together(live, now.findings, (), now.time)[0]
+        try:
+            return self._history.run(run) if self._history is not None else None
+        except StoreError as error:
+            self.trouble = str(error)
+            return None
 
     def compare(self, a: str, b: str) -> Comparison:
         """Compare two runs and note in the ledger what was realised. Raises `UserError`."""
