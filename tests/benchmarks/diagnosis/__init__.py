@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 from tests.benchmarks.diagnosis import report
 from tests.benchmarks.diagnosis.catalog import CASES, Case
 from tests.benchmarks.diagnosis.gpus import gpu_results
@@ -46,7 +44,3 @@ def main(only: tuple[str, ...] = ()) -> int:
     print(summary)
     missed = [name for name, found in gpu.items() if not found["named"]]
     return 1 if summary["false_alarms"] or (summary["top1"] or 0) < 0.9 or missed else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(tuple(sys.argv[1:])))

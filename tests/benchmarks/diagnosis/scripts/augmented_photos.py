@@ -51,7 +51,9 @@ net = Net()
 opt = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
 workers = 2 if FIXED else 0
 if __name__ == "__main__":
-    loader = DataLoader(Photos(), batch_size=32, shuffle=True, num_workers=workers, persistent_workers=workers > 0)
+    loader = DataLoader(
+        Photos(), batch_size=32, shuffle=True, num_workers=workers, persistent_workers=workers > 0
+    )
     for epoch in range(5):
         for images, labels in loader:
             opt.zero_grad()

@@ -21,7 +21,12 @@ def gradient_statistics(model):
     stats = {}
     for name, parameter in model.named_parameters():
         gradient = parameter.grad
-        stats[name] = (gradient.norm().item(), gradient.abs().max().item(), gradient.std().item(), gradient.mean().item())
+        stats[name] = (
+            gradient.norm().item(),
+            gradient.abs().max().item(),
+            gradient.std().item(),
+            gradient.mean().item(),
+        )
     return stats
 
 

@@ -46,7 +46,9 @@ if __name__ == "__main__":
     args = parser.parse_args()
     data = TensorDataset(torch.randn(5000, 1, 20, 20), torch.randint(0, 10, (5000,)))
     train, valid = random_split(data, [4000, 1000])
-    model = nn.Sequential(nn.Conv2d(1, 12, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(12 * 81, 10))
+    model = nn.Sequential(
+        nn.Conv2d(1, 12, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(12 * 81, 10)
+    )
     Trainer(
         model,
         DataLoader(train, batch_size=64, shuffle=True),

@@ -23,7 +23,9 @@ def main(epochs=4):
         for (batch,) in loader:
             noise = torch.randn(len(batch), 32)
             fake = generator(noise)
-            d_loss = bce(critic(batch), torch.ones(len(batch), 1)) + bce(critic(fake.detach()), torch.zeros(len(batch), 1))
+            d_loss = bce(critic(batch), torch.ones(len(batch), 1)) + bce(
+                critic(fake.detach()), torch.zeros(len(batch), 1)
+            )
             d_opt.zero_grad()
             d_loss.backward()
             d_opt.step()

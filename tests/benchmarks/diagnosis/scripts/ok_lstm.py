@@ -19,7 +19,9 @@ class Forecaster(nn.Module):
 
 def main():
     series = torch.randn(2000, 40, 8).cumsum(1) / 10
-    loader = DataLoader(TensorDataset(series[:, :-1], series[:, -1]), batch_size=64, shuffle=True, drop_last=True)
+    loader = DataLoader(
+        TensorDataset(series[:, :-1], series[:, -1]), batch_size=64, shuffle=True, drop_last=True
+    )
     model = Forecaster()
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 6 * len(loader))

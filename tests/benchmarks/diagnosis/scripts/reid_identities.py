@@ -11,7 +11,10 @@ from torch.utils.data import DataLoader, Dataset, Sampler
 class Pictures(Dataset):
     def __init__(self, identities=60, each=25):
         self.features = torch.randn(identities * each, 256)
-        self.meta = [{"identity": i // each, "camera": f"c{i % 6}", "rgb": i % 3 != 0} for i in range(identities * each)]
+        self.meta = [
+            {"identity": i // each, "camera": f"c{i % 6}", "rgb": i % 3 != 0}
+            for i in range(identities * each)
+        ]
 
     def __len__(self):
         return len(self.meta)
@@ -45,7 +48,9 @@ class IdentitySampler(Sampler):
 class CachedIdentitySampler(IdentitySampler):
     def __init__(self, data, p, k, batches):
         super().__init__(data, p, k, batches)
-        self.index = {identity: super(CachedIdentitySampler, self)._pictures_of(identity) for identity in range(60)}
+        self.index = {
+            identity: super(CachedIdentitySampler, self)._pictures_of(identity) for identity in range(60)
+        }
 
     def _pictures_of(self, identity):
         return self.index[identity]

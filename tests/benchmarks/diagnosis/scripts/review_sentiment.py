@@ -13,7 +13,10 @@ VOCABULARY = 5000
 
 def make_reviews(count):
     rng = random.Random(3)
-    return [([rng.randrange(1, VOCABULARY) for _ in range(rng.randint(40, 120))], rng.randint(0, 1)) for _ in range(count)]
+    return [
+        ([rng.randrange(1, VOCABULARY) for _ in range(rng.randint(40, 120))], rng.randint(0, 1))
+        for _ in range(count)
+    ]
 
 
 def pad_batch(reviews):

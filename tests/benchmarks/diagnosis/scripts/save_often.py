@@ -7,7 +7,7 @@ import tempfile
 import torch
 from torch import nn
 
-TEXT = ("the quick brown fox jumps over the lazy dog and runs away " * 400)
+TEXT = "the quick brown fox jumps over the lazy dog and runs away " * 400
 
 
 def get_batch(ids, size, length):

@@ -16,7 +16,12 @@ def main(fixed):
     y = torch.randint(0, 5, (400,))
     loader = build_loader(TensorDataset(x, y), fixed)
     model = nn.Sequential(
-        nn.Conv2d(1, 16, 5, stride=2), nn.ReLU(), nn.Conv2d(16, 32, 5, stride=2), nn.ReLU(), nn.Flatten(), nn.LazyLinear(5)
+        nn.Conv2d(1, 16, 5, stride=2),
+        nn.ReLU(),
+        nn.Conv2d(16, 32, 5, stride=2),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.LazyLinear(5),
     )
     model(x[:2])
     optimizer = torch.optim.Adam(model.parameters())

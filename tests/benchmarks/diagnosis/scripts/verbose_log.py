@@ -29,7 +29,9 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--fixed", action="store_true")
     every = 100 if parser.parse_args().fixed else 1
-    model = nn.Sequential(nn.Linear(40, 96), nn.Tanh(), *[nn.Linear(96, 96) for _ in range(6)], nn.Tanh(), nn.Linear(96, 8))
+    model = nn.Sequential(
+        nn.Linear(40, 96), nn.Tanh(), *[nn.Linear(96, 96) for _ in range(6)], nn.Tanh(), nn.Linear(96, 8)
+    )
     data = TensorDataset(torch.randn(12800, 40), torch.randn(12800, 8))
     optimizer = torch.optim.RMSprop(model.parameters(), lr=1e-3)
     journal = Journal(tempfile.mktemp(suffix=".jsonl"))

@@ -11,7 +11,10 @@ from torch.utils.data import DataLoader, Dataset
 def make_lines(count):
     generator = torch.Generator().manual_seed(0)
     values = torch.randn(count, 96, generator=generator)
-    return [json.dumps({"station": i, "report": row.tolist(), "target": float(row.sum())}) for i, row in enumerate(values)]
+    return [
+        json.dumps({"station": i, "report": row.tolist(), "target": float(row.sum())})
+        for i, row in enumerate(values)
+    ]
 
 
 class Stations(Dataset):

@@ -26,7 +26,9 @@ class SensorWindows(Dataset):
     def __init__(self, series, seq_len, normalise_once):
         self.series, self.seq_len = series, seq_len
         self.scaler = StandardScaler().fit(series)
-        self.ready = torch.tensor(self.scaler.transform(series), dtype=torch.float32) if normalise_once else None
+        self.ready = (
+            torch.tensor(self.scaler.transform(series), dtype=torch.float32) if normalise_once else None
+        )
 
     def __len__(self):
         return len(self.series) - self.seq_len - 1
@@ -44,7 +46,10 @@ class TCN(nn.Module):
     def __init__(self, channels, width=32):
         super().__init__()
         self.body = nn.Sequential(
-            nn.Conv1d(channels, width, 3, padding=1), nn.ReLU(), nn.Conv1d(width, width, 3, padding=1), nn.ReLU()
+            nn.Conv1d(channels, width, 3, padding=1),
+            nn.ReLU(),
+            nn.Conv1d(width, width, 3, padding=1),
+            nn.ReLU(),
         )
         self.head = nn.Linear(width, channels)
 
@@ -59,7 +64,9 @@ def main():
     args = parser.parse_args()
     torch.manual_seed(0)
     steps = np.arange(6000)[:, None]
-    series = np.sin(steps * np.linspace(0.01, 0.2, 12)) + 0.1 * np.random.default_rng(0).normal(size=(6000, 12))
+    series = np.sin(steps * np.linspace(0.01, 0.2, 12)) + 0.1 * np.random.default_rng(0).normal(
+        size=(6000, 12)
+    )
     loader = DataLoader(SensorWindows(series, 48, args.fixed), batch_size=64, shuffle=True, drop_last=True)
     model = TCN(12)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
