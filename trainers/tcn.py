@@ -206,7 +206,7 @@ class TcnRecipe(Recipe[TcnConfig]):
         config = self.config
         if config.synthetic:
             generator = np.random.default_rng(config.seed)
-            rows = max(4 * config.seq_len, int(2500 * config.synthetic_size))
+            rows = max(10 * config.seq_len, int(2500 * config.synthetic_size))
             return [simulate(rows, config.time_step, generator) for _ in range(12)]
         columns = [*config.input_columns.split(","), *config.target_columns.split(",")]
         files = tables.find_files(config.data_dir or "")
