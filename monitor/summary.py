@@ -208,7 +208,7 @@ def verdict(run: Run, findings: tuple[Finding, ...], combined: Speedup | None) -
     serious = [finding for finding in findings if finding.severity in ("critical", "warning")]
     if serious:
         first = serious[0]
-        gain = f" Fixing it should give about ×{first.speedup.likely:.2g}." if _gains(first.speedup) else ""
+        gain = f" Fixing it should give about ×{_likely(first):.2g}." if _likely(first) >= 1.05 else ""
         more = len(serious) > 1 and combined is not None and combined.likely > 1.05 * _likely(first)
         together = f" All remedies together: about ×{combined.likely:.2g}." if more and combined else ""
         return f"{first.title}.{gain}{together}"
@@ -220,10 +220,6 @@ def verdict(run: Run, findings: tuple[Finding, ...], combined: Speedup | None) -
 
 def _likely(finding: Finding) -> float:
     return finding.speedup.likely if finding.speedup else 1.0
-
-
-def _gains(speedup: Speedup | None) -> bool:
-    return speedup is not None and speedup.likely >= 1.05
 
 
 def _never_trained(exit_code: int | None) -> str:

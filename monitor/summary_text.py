@@ -67,7 +67,7 @@ def render(report: Report, width: int, paint: _Paint | None = None) -> Iterator[
     yield from (paint(line, COLORS[worst]) for line in textwrap.wrap(report.verdict, width))
     if report.run is not None and report.run.steps:
         yield from _time(report.run, paint)
-        yield from _findings(report, width, paint)
+        yield from findings_lines(report, width, paint)
 
 
 def _head(run: Run | None, width: int) -> str:
@@ -105,7 +105,9 @@ def _bar(phase: Phase, paint: _Paint) -> str:
     return f"  {phase.name:<11}{bar} {percent(phase.share):>5}  {seconds(phase.mean_seconds):>8}"
 
 
-def _findings(report: Report, width: int, paint: _Paint) -> Iterator[str]:
+def findings_lines(report: Report, width: int, paint: _Paint | None = None) -> Iterator[str]:
+    """The findings, numbered, each with its remedy and predicted gain."""
+    paint = paint or _Paint(None)
     findings = [finding for finding in report.findings if finding.severity != "healthy"]
     if not findings:
         return

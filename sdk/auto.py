@@ -7,6 +7,7 @@ begins where a training batch is asked for; without a DataLoader it ends with th
 
 from __future__ import annotations
 
+import os
 import weakref
 from collections.abc import Callable
 from threading import get_ident
@@ -48,6 +49,8 @@ class Auto:
         self._backwards = 0
         self._batches = 0
         """Training batches in the open record; 0 at the optimizer's step means: no loader here."""
+        limit = os.environ.get("GPUMON_MAX_STEPS", "")
+        self._limit = int(limit) if limit.isdigit() else 0
         self._work = self._updated = False
         self._primary: int = 0
         self._strange = 0
@@ -78,6 +81,7 @@ class Auto:
             return 0
         if self._work:
             self._close()
+            self._enough()
         elif not self._backwards:
             self.recorder.restart()  # whatever was iterated before, it was not training
         if self._early and self.recorder.cur == DATA:
@@ -157,6 +161,13 @@ class Auto:
             return
         self.recorder.end_step()
         self._work = self._updated = False
+        self._enough()
+
+    def _enough(self) -> None:
+        """`gpumon analyze` asked for so many steps: end the script here, as `sys.exit()` would."""
+        if self._limit and self.recorder.totals.steps >= self._limit:
+            self._limit = 0
+            raise SystemExit(0)
 
     def _is_primary(self, optimizer: int) -> bool:
         """Several optimizers without a loader (a GAN): a step lasts from the first one to itself."""

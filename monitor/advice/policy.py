@@ -25,9 +25,9 @@ class Policy:
     memory_full: float = 0.95
     """Device memory use above this is one allocation away from running out."""
 
-    min_steps: int = 12
+    min_steps: int = 8
     """Steady steps before a rule about step time may speak."""
-    min_seconds: float = 0.3
+    min_seconds: float = 0.15
     """Steady seconds measured before a rule about step time may speak."""
     lost_share: float = 0.10
     """Share of lost records above which rules about step time abstain."""

@@ -100,9 +100,9 @@ def _become(words: list[str], environment: dict[str, str]) -> None:
     os.execvpe(words[0], words, environment)
 
 
-def run_child(words: list[str], environment: dict[str, str]) -> int:
+def run_child(words: list[str], environment: dict[str, str], stdout: int | None = None) -> int:
     """Run to the end; the exit code as a shell gives it (128 + n for signal n)."""
-    child = subprocess.Popen(words, env=environment)
+    child = subprocess.Popen(words, env=environment, stdout=stdout)
     with _forwarding(child):
         code = child.wait()
     return 128 - code if code < 0 else code

@@ -36,7 +36,13 @@ COMPUTE = "compute|backward|forward"
 RESIDUAL = "residual|overhead|host"
 
 CASES = (
-    Case("windows_forecast", "scaler per sample", ("input.slow_getitem",), "getitem|per-sample|transform", INPUT),
+    Case(
+        "windows_forecast",
+        "scaler per sample",
+        ("input.slow_getitem",),
+        "getitem|per-sample|transform",
+        INPUT,
+    ),
     Case("augmented_photos", "no workers", ("input.no_workers",), "num_workers", INPUT),
     Case("object_store", "no workers, samples wait", ("input.no_workers",), "num_workers", INPUT),
     Case("lidar_frames", "one worker", ("input.too_few_workers",), "num_workers", INPUT),
@@ -44,12 +50,22 @@ CASES = (
     Case("reid_identities", "sampler scans all", ("input.slow_sampler",), "sampler", INPUT),
     Case("short_epochs", "workers restarted", ("input.workers_restarted",), "persistent", INPUT),
     Case("endless_iter", "iter(loader) each step", ("input.workers_restarted",), "persistent|iter\\(", INPUT),
-    Case("click_through", "8 workers for cheap rows", ("input.too_many_workers",), "too many|fewer workers", INPUT),
+    Case(
+        "click_through",
+        "8 workers for cheap rows",
+        ("input.too_many_workers",),
+        "too many|fewer workers",
+        INPUT,
+    ),
     Case("weather_stations", "parsing per sample", ("input.slow_getitem",), "getitem|per-sample|pars", INPUT),
-    Case("credit_rows", "batch of 2", ("compute.small_batch",), "batch size|batch_size|larger batch", COMPUTE),
+    Case(
+        "credit_rows", "batch of 2", ("compute.small_batch",), "batch size|batch_size|larger batch", COMPUTE
+    ),
     Case("nan_hunt", "anomaly mode", ("compute.anomaly_mode",), "anomaly", COMPUTE),
     Case("tides", "float64", ("compute.double_precision",), "float64|double", COMPUTE),
-    Case("fashion_validate", "validation every 8 steps", ("compute.validation_too_often",), "validat", RESIDUAL),
+    Case(
+        "fashion_validate", "validation every 8 steps", ("compute.validation_too_often",), "validat", RESIDUAL
+    ),
     Case("save_often", "checkpoint every step", ("compute.checkpoint_stalls",), "checkpoint", RESIDUAL),
     Case("deep_norms", "norms in a loop", ("compute.grad_norm_every_step",), "norm", RESIDUAL),
     Case("verbose_log", "journal every step", ("compute.logging_too_often",), "logging|print", RESIDUAL),
@@ -62,10 +78,24 @@ CASES = (
     Case("per_sample_loss", "pairwise loss in loops", ("compute.python_loop",), "loop|vectori", COMPUTE),
     Case("compiled_lengths", "recompiles", ("compute.recompiles",), "recompil", COMPUTE),
     Case("many_threads", "16 threads", ("compute.threads_oversubscribed",), "thread|oversubscri", COMPUTE),
-    Case("wide_embedding", "optimizer per parameter", ("compute.optimizer_unfused",), "fused|sparse", "optimizer"),
+    Case(
+        "wide_embedding",
+        "optimizer per parameter",
+        ("compute.optimizer_unfused",),
+        "fused|sparse",
+        "optimizer",
+    ),
     Case("paced_loop", "sleep in the loop", ("compute.sleep",), "sleep", RESIDUAL),
-    Case("memory_saver", "checkpointing", ("compute.activation_checkpointing",), "checkpoint|recomput", COMPUTE),
-    Case("knn_graphs", "graph rebuilt each step", ("compute.user_code", "compute.python_loop"), "adjacency", RESIDUAL),
+    Case(
+        "memory_saver", "checkpointing", ("compute.activation_checkpointing",), "checkpoint|recomput", COMPUTE
+    ),
+    Case(
+        "knn_graphs",
+        "graph rebuilt each step",
+        ("compute.user_code", "compute.python_loop"),
+        "adjacency",
+        RESIDUAL,
+    ),
     Case("two_ranks", "slow rank", ("distributed.straggler",), "straggler", "straggler|imbalance"),
     Case("ok_tabular", "", ()),
     Case("ok_vision", "", ()),
@@ -74,4 +104,4 @@ CASES = (
     Case("ok_gan", "", ()),
     Case("ok_accumulate", "", ()),
     Case("ok_graph", "", ()),
-)  # fmt: skip
+)

@@ -23,10 +23,19 @@ PHASES = {"data": 0.05, "transfer": 0.2, "forward": 0.25, "backward": 0.4, "opti
 def write_run(folder: Path, uuid: str, config: dict[str, object]) -> RingWriter:
     """A run of two seconds on the GPU with this uuid."""
     meta = {
-        "kind": "trainer", "run": "gpu-case", "name": "gpu-case", "rank": 0, "world": 1, "way": "api",
-        "device": "cuda:0", "device_uuid": uuid, "batch_size": 32, "phases": [], "scalars": list(config.pop("scalars", {})),
+        "kind": "trainer",
+        "run": "gpu-case",
+        "name": "gpu-case",
+        "rank": 0,
+        "world": 1,
+        "way": "api",
+        "device": "cuda:0",
+        "device_uuid": uuid,
+        "batch_size": 32,
+        "phases": [],
+        "scalars": list(config.pop("scalars", {})),
         "config": config,
-    }  # fmt: skip
+    }
     writer = RingWriter(str(folder / "gpu-case.0.ring"), meta)
     begin = time.monotonic_ns() - 200 * STEP_NS
     for number in range(200):
