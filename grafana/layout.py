@@ -28,8 +28,8 @@ from grafana.panels import DATASOURCE, Builder, Q, target
 COLUMNS = 24
 TITLES = {"cluster": "Cluster", "node": "Node and GPUs", "run": "Training run", "compare": "Compare two runs"}
 CARRY = "${datasource:queryparam}&${__url_time_range}"
-RUN_URL = "/d/gpumon-run?var-run=${__data.fields.run}&" + CARRY
-NODE_URL = "/d/gpumon-node?var-instance=${__data.fields.instance}&" + CARRY
+RUN_URL = "/d/gpumon-run?var-run=${__data.fields.Run}&" + CARRY
+NODE_URL = "/d/gpumon-node?var-instance=${__data.fields.Machine}&" + CARRY
 
 
 @dataclass(frozen=True, slots=True)

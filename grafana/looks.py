@@ -34,8 +34,8 @@ STATE_COLORS = {
 PHASE_COLORS = {
     "data": "#f2902b",
     "transfer": "#f2cc0c",
-    "forward": "#3274d9",
-    "backward": "#1f4e9c",
+    "forward": "#6ea6ff",
+    "backward": "#3a70d4",
     "optimizer": "#8f3bb8",
     "between": "#b3652b",
     "validate": "#2fa8a0",

@@ -13,7 +13,9 @@ from grafana.rules.recording import CARD, CONDITION_TEXT
 from grafana.tables import Column, ask, grid
 
 J = 'job=~"$job"'
-MINE = f'on (job, run) max by (job, run) (gpumon_run_info{{{J}, user=~"$user"}})'
+LIVE = 'and on (job, instance, run) (gpumon_run_state{state=~"running|stalled"} == 1)'
+WHO = f'(gpumon_run_info{{{J}, user=~"$user"}} {LIVE})'
+MINE = f"on (job, run) max by (job, run) {WHO}"
 HOURS = "[$__range:30s])) / 120"
 """Sum of a value over the range as hours: a subquery step of 30 s, 120 of them an hour."""
 
@@ -80,7 +82,7 @@ def _waste() -> list[tuple[int, Builder]]:
     return [
         (6, number("Wasted GPU-hours in this time range", "GPU time somebody had (a run, or a process that holds the card) in which the "
                    "GPU did nothing, summed over all machines.", "none", Q(f"sum(sum_over_time({wasted}{HOURS}", "wasted", instant=True),
-                   steps=((None, "#f2902b"),), decimals=1)),
+                   steps=((None, "#f2902b"),), decimals=2)),
         (6, number("Share of allocated GPU time wasted", f"Target: below {1 - POLICY.gpu_busy_low:.0%}, the use a training GPU should have at least.",
                    "percentunit", Q(f"sum({wasted}) / sum({had})", "wasted share"), steps=share_steps, decimals=0)),
         (6, number("GPUs to be had back", "If every run acted on its best finding: what the predicted speed-ups are worth in GPUs, now.",
@@ -119,7 +121,7 @@ def _reasons() -> Builder:
 
 def _worst() -> Builder:
     queries = [
-        ask(f"max by (run, name, user, slurm_job) (gpumon_run_info{{{J}, user=~\"$user\"}})"),
+        ask(f"max by (run, name, user, slurm_job) {WHO}"),
         ask(f"sum by (run) (gpumon:run_wasted_gpus:sum{{{J}}} and {MINE})"),
         ask(f"sum by (run) (gpumon:run_gpus:sum{{{J}}} and {MINE})"),
         ask(f"avg by (run) (gpumon:run_gpu_utilization:avg{{{J}}} and {MINE})"),
@@ -127,7 +129,7 @@ def _worst() -> Builder:
         ask(f"sum by (run) (sum_over_time(gpumon:run_wasted_gpus:sum{{{J}}}[$__range:30s]) and {MINE}) / 120"),
     ]  # fmt: skip
     columns = [
-        Column("run", "run", width=230, url=RUN_URL),
+        Column("run", "Run", width=230, url=RUN_URL),
         Column("user", "User", width=80),
         Column("slurm_job", "Slurm job", width=85),
         Column("Value #C", "GPUs", width=60, decimals=1),
@@ -169,9 +171,9 @@ def _findings() -> Builder:
 def _stragglers() -> Builder:
     queries = [ask(f"topk(20, gpumon:rank_skew:ratio{{{J}}} > {POLICY.straggler_ratio})")]
     columns = [
-        Column("run", "run", url=RUN_URL),
+        Column("run", "Run", url=RUN_URL),
         Column("rank", "Rank", width=60),
-        Column("instance", "instance", width=170, url=NODE_URL),
+        Column("instance", "Machine", width=170, url=NODE_URL),
         Column("Value", "Own work over the usual rank's", width=210, steps=looks.SKEW, decimals=2),
     ]
     return grid(
@@ -192,7 +194,7 @@ def _tiles() -> Builder:
 def _spread() -> Builder:
     expr = f'count_values("use", clamp_max(floor(10 * gpumon:gpu_utilization:avg1m{{{J}}}), 9) * 10)'
     return heat(
-        "GPUs by use", "How many GPUs are 0–10 %, 10–20 % … 90–100 % busy: two dark bands far apart are a cluster that is half starved.",
+        "GPUs by use", "How many GPUs are 0–10 %, 10–20 % … 90–100 % busy: two bands far apart are a cluster that is half starved.",
         "none", Q(expr, "{{use}} %"), scheme="Blues", axis_unit="none",
     )  # fmt: skip
 
@@ -210,7 +212,7 @@ def _nodes() -> Builder:
         ask(f"max {by} (time() - gpumon_snapshot_timestamp_seconds{{{J}}})"),
     ]
     columns = [
-        Column("instance", "instance", url=NODE_URL),
+        Column("instance", "Machine", url=NODE_URL),
         Column("Value #A", "GPUs", width=70, decimals=0),
         Column("Value #B", "GPU use", "percentunit", width=160, steps=looks.BUSY, gauge=True, decimals=0),
         Column("Value #C", "GPUs wasted", width=110, decimals=2),
@@ -223,7 +225,7 @@ def _nodes() -> Builder:
         ),
     ]
     return grid(
-        "Machines",
+        "All machines",
         "Every machine with its GPUs; a click opens it.",
         "instance",
         queries,
@@ -242,7 +244,7 @@ def _power() -> Builder:
 
 
 def _alerts() -> Builder:
-    expr = 'sort_desc(count by (alertname) (ALERTS{alertname=~"Gpumon.*", alertstate=~"firing|pending"})) or vector(0)'
+    expr = 'sort_desc(count by (alertname) (ALERTS{alertname=~"Gpumon.*", alertstate=~"firing|pending"}))'
     return bars("Alerts firing or pending", "From grafana/rules/alerts.yaml, by name.", "none", Q(expr, "{{alertname}}", instant=True),
                 steps=((None, "#37a35c"), (1, "#d6293e")), decimals=0)  # fmt: skip
 

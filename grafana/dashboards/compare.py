@@ -140,12 +140,12 @@ def _findings() -> Builder:
 
 
 def _throughput() -> Builder:
-    return lines("Samples/s", "Steady window, all ranks.", "none", Q(f"sum(gpumon_run_samples_per_second{{{A}}})", "A"),
+    return lines("Samples/s over time", "Steady window, all ranks.", "none", Q(f"sum(gpumon_run_samples_per_second{{{A}}})", "A"),
                  Q(f"sum(gpumon_run_samples_per_second{{{B}}})", "B"), colors=COLORS)  # fmt: skip
 
 
 def _gpu() -> Builder:
-    return lines("GPU use", "Mean of the run's GPUs.", "percentunit", Q(f"avg(gpumon:run_gpu_utilization:avg{{{A}}})", "A"),
+    return lines("GPU use over time", "Mean of the run's GPUs.", "percentunit", Q(f"avg(gpumon:run_gpu_utilization:avg{{{A}}})", "A"),
                  Q(f"avg(gpumon:run_gpu_utilization:avg{{{B}}})", "B"), high=1, colors=COLORS)  # fmt: skip
 
 

@@ -82,7 +82,7 @@ def _runs() -> Builder:
         ),
     ]
     columns = [
-        Column("run", "run", url=RUN_URL),
+        Column("run", "Run", url=RUN_URL),
         Column("user", "User", width=75),
         Column("slurm_job", "Slurm job", width=85),
         Column("Value #B", "GPUs", width=60, decimals=0),
@@ -109,7 +109,7 @@ def _use() -> Builder:
     about = (
         "Share of time in which at least one kernel ran. High is good; how well it is filled is on the right."
     )
-    return _each("GPU use", about, "percentunit", f"gpumon_gpu_utilization_ratio{{{S}}}", 1)
+    return _each("GPU use by card", about, "percentunit", f"gpumon_gpu_utilization_ratio{{{S}}}", 1)
 
 
 def _activity() -> Builder:
@@ -124,7 +124,7 @@ def _activity() -> Builder:
 
 
 def _memory() -> Builder:
-    return _each("GPU memory", f"Share in use; target below {POLICY.memory_high:.0%}.", "percentunit",
+    return _each("GPU memory by card", f"Share in use; target below {POLICY.memory_high:.0%}.", "percentunit",
                  f"gpumon_gpu_memory_used_bytes{{{S}}} / gpumon_gpu_memory_total_bytes{{{S}}}", 1)  # fmt: skip
 
 

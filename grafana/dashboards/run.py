@@ -154,16 +154,22 @@ def _percentiles() -> Builder:
     )  # fmt: skip
 
 
+def _widest(metric: str) -> str:
+    """The 16 ranks with the highest values in the time range: a run may have a thousand."""
+    top = f"topk(16, max by (rank) (max_over_time({metric}{{{R}}}[$__range] @ end())))"
+    return f"max by (rank) ({metric}{{{R}}}) and on (rank) ({top})"
+
+
 def _skew() -> Builder:
     return lines(
         "Skew of ranks", f"Own work of a rank over the usual rank's: above {POLICY.straggler_ratio:g} it is a straggler all others wait for.", "none",
-        Q(f"max by (rank) (gpumon:rank_skew:ratio{{{R}}})", "rank {{rank}}"), low=None, legend_right=True,
+        Q(_widest("gpumon:rank_skew:ratio"), "rank {{rank}}"), low=None, legend_right=True,
     )  # fmt: skip
 
 
 def _rank_steps() -> Builder:
-    return lines("Step time by rank", "Mean of the steady window.", "s",
-                 Q(f"max by (rank) (gpumon_rank_step_mean_seconds{{{R}}})", "rank {{rank}}"), legend_right=True)  # fmt: skip
+    return lines("Step time by rank", "Mean of the steady window; the 16 slowest ranks.", "s",
+                 Q(_widest("gpumon_rank_step_mean_seconds"), "rank {{rank}}"), legend_right=True)  # fmt: skip
 
 
 def _live() -> Builder:
@@ -175,7 +181,7 @@ def _live() -> Builder:
     ]
     columns = [
         Column("rank", "Rank", width=60),
-        Column("instance", "instance"),
+        Column("instance", "Machine"),
         Column("device", "Device", width=75),
         Column("Value #C", "Steps", width=85, decimals=0),
         Column("phase", "In phase now", width=110),

@@ -1,0 +1,105 @@
+"""The proof without a Grafana: real daemons, real training processes, a real Prometheus, every query."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from grafana.answers import Board, Prometheus, QueryError, Span, answer, panels, settle
+from grafana.build import HERE
+from grafana.drawing.charts import DRAW
+from grafana.preview import write
+from tests.conftest import require_program
+from tests.integration.grafana.contact_sheet import CHOSEN
+from tests.integration.grafana.stage import FIXED, MANY, NAIVE, stage
+
+VIEWS: dict[str, list[dict[str, str]]] = {
+    "cluster": [{}],
+    "node": [{"instance": "gpu-node-1"}, {"instance": "gpu-node-2"}],
+    "run": [{"run": NAIVE}, {"run": MANY}, {"run": FIXED}],
+    "compare": [{"run_a": NAIVE, "run_b": FIXED}],
+}
+"""Each query must have an answer in at least one of the views of its dashboard."""
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def staged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Prometheus, Span]]:
+    program = require_program("prometheus")
+    with stage(program, tmp_path_factory.mktemp("stage"), 36.0) as found:
+        yield found
+
+
+def board_of(name: str) -> Board:
+    board: Board = json.loads((HERE / "json" / f"{name}.json").read_text(encoding="utf-8"))
+    return board
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_every_query_of_every_panel_has_an_answer(staged: tuple[Prometheus, Span], name: str) -> None:
+    board = board_of(name)
+    values = [settle(board, *staged, view) for view in VIEWS[name]]
+    empty = []
+    for panel in panels(board):
+        for target in panel["targets"]:
+            found = [answer(target, *staged, chosen) for chosen in values]
+            if not any(found):
+                empty.append(f"{panel['title']} {target['refId']}: {target['expr']}")
+    assert not empty, "no answer to:\n" + "\n".join(empty)
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_every_mark_has_its_moment(staged: tuple[Prometheus, Span], name: str) -> None:
+    """Marks are placed at their value: a time in milliseconds within the hour."""
+    board = board_of(name)
+    values = [settle(board, *staged, view) for view in VIEWS[name]]
+    for note in board["annotations"]["list"]:
+        found = [one for chosen in values for one in answer(note["target"], *staged, chosen)]
+        assert found, f"no answer to: {note['expr']}"
+        moments = [float(value) / 1000 for one in found for _, value in one["values"]]
+        assert all(abs(moment - staged[1].end) < 3600 for moment in moments), note["name"]
+
+
+def test_the_cluster_adds_up(staged: tuple[Prometheus, Span]) -> None:
+    """GIVEN 8 GPUs, one of them lost THEN every GPU is in exactly one condition."""
+    asked, span = staged
+    counted = {one["metric"]["condition"]: float(one["value"][1])
+               for one in asked.instant("count by (condition) (gpumon:gpu_condition)", span.end)}  # fmt: skip
+    assert sum(counted.values()) == 8 and counted["lost"] == 1 and counted["starved"] >= 1
+    wasted = float(asked.instant("sum(gpumon:wasted_gpus:sum)", span.end)[0]["value"][1])
+    of_runs = float(asked.instant("sum(gpumon:run_wasted_gpus:sum)", span.end)[0]["value"][1])
+    assert 0 < of_runs <= wasted + 1e-9
+
+
+def test_what_the_rules_say_about_the_staged_runs(staged: tuple[Prometheus, Span]) -> None:
+    """The straggler, the lost GPU, the XID and the memory errors are seen, with the job's identity."""
+    asked, span = staged
+    skew = {one["metric"]["rank"]: float(one["value"][1])
+            for one in asked.instant(f'gpumon:rank_skew:ratio{{run="{MANY}"}}', span.end)}  # fmt: skip
+    assert max(skew, key=lambda rank: skew[rank]) == "2" and skew["2"] > 1.1
+    alerts = {one["metric"]["alertname"]: one["metric"] for one in asked.instant("ALERTS", span.end)}
+    assert {
+        "GpumonXid",
+        "GpumonMemoryErrors",
+        "GpumonGpuLost",
+        "GpumonThermalThrottle",
+        "GpumonStraggler",
+    } <= set(alerts)
+    assert alerts["GpumonStraggler"]["slurm_job"] == "4711" and alerts["GpumonStraggler"]["user"] == "ada"
+
+
+def test_a_wrong_query_is_an_error(staged: tuple[Prometheus, Span]) -> None:
+    with pytest.raises(QueryError, match="parse error"):
+        staged[0].instant("sum(", staged[1].end)
+
+
+def test_contact_sheets_are_drawn(staged: tuple[Prometheus, Span], tmp_path: Path) -> None:
+    """Two of them have every kind of panel but one; each kind of panel has a drawing."""
+    made = write(tmp_path, *staged, {name: CHOSEN[name] for name in ("cluster", "compare")}, "from the test")
+    assert all(path.stat().st_size > 50_000 for path in made)
+    kinds = {panel["type"] for name in VIEWS for panel in panels(board_of(name))}
+    assert kinds == {*DRAW, "table"}
