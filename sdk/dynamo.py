@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from typing import Any
 
 
-def compile_counter() -> Callable[[], int] | None:
-    """A function that gives how many graphs dynamo has compiled; None while it is not in use."""
+def graph_counts() -> dict[str, int] | None:
+    """Dynamo's own counts (`unique_graphs`: compiled so far); None while it is not there."""
     utils = sys.modules.get("torch._dynamo.utils")
-    if utils is None:
-        return None
-    stats = utils.counters["stats"]
-    return lambda: int(stats.get("unique_graphs", 0))
+    found: dict[str, int] | None = None if utils is None else utils.counters["stats"]
+    return found
 
 
 def in_use() -> bool:

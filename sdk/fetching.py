@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 clock = time.monotonic_ns
-_CPU_EVERY = 8
+_CPU_EVERY = 4
 _HALF_LIFE = 64
+_ALL, _EVERY = 32, 8
 
 
 class FetchTimes:
@@ -69,9 +70,11 @@ class TimedSampler:
         return self
 
     def __next__(self) -> Any:
+        self._count += 1
+        if self._count > _ALL and self._count % _EVERY:
+            return next(self._source)
         began = clock()
         index = next(self._source)
-        self._count += 1
         self._times.add_sampler(clock() - began, self._count)
         return index
 
@@ -100,23 +103,31 @@ class TimedFetcher:
         self._times = times
         self._done = done
         self.collate = TimedCollate(fetcher.collate_fn)
-        fetcher.collate_fn = self.collate
+        self._plain = fetcher.fetch
+        self._count = 0
         self.busy = False
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._fetcher, name)
 
     def fetch(self, index: Any) -> Any:
+        """The first batches are all timed, later ones now and then; in a worker (`done`) every one."""
+        self._count += 1
+        if self._count > _ALL and self._count % _EVERY and self._done is None:
+            return self._plain(index)
         times = self._times
         cpu = time.thread_time_ns() if times.batches % _CPU_EVERY == 0 else 0
         self.collate.began = 0
         self.busy = True
+        fetcher = self._fetcher
+        fetcher.collate_fn = self.collate
         began = clock()
         try:
-            batch = self._fetcher.fetch(index)
+            batch = fetcher.fetch(index)
         finally:
+            ended = clock()
+            fetcher.collate_fn = self.collate.function
             self.busy = False
-        ended = clock()
         collate_began = self.collate.began or ended
         if cpu:
             self._add_cpu(cpu, ended - began)

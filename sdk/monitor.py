@@ -22,6 +22,7 @@ from .phases import BETWEEN, DATA, OTHER
 from .recorder import Recorder, watch_gc
 from .rings import NoRing, disabled, open_ring
 from .scalars import ScalarTable
+from .statistics import SAMPLED, STEADY
 from .summary import NOTE_CPU, Summary, summarize
 
 T = TypeVar("T")
@@ -319,7 +320,8 @@ class TrainingMonitor:
         self._watch_device()
         scalars, changed = self._observer.refresh()
         changed |= self._observer.note("shapes", self.size.config())
-        scalars["gc.seconds"] = self._recorder.gc_total_ns / 1e9
+        totals = self._recorder.totals
+        scalars["gc.seconds"] = (totals.group(STEADY).gc_ns + totals.group(SAMPLED).gc_ns) / 1e9
         scalars["gc.collections"] = float(self._recorder.gc_collections)
         if self._scalars.update(scalars) or changed:
             self._meta_changed()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gc
 import os
-import sys
 import time
 import weakref
 from array import array
@@ -19,8 +18,21 @@ from typing import Any
 
 from . import ring
 from .device import DeviceTimer
-from .dynamo import compile_counter
+from .dynamo import graph_counts
 from .phases import BETWEEN, DATA, LIVE, LIVE_MASK, OTHER, SCRATCH_WORDS, STARTS, PhaseNames
+from .ring import (
+    H_LIVE,
+    W_BEGIN,
+    W_END,
+    W_EPOCH,
+    W_FLAGS,
+    W_GC,
+    W_LOSS,
+    W_OVERHEAD,
+    W_PHASES,
+    W_SAMPLES,
+    W_TOKENS,
+)  # fmt: skip
 from .statistics import Totals
 from .writer import RingWriter
 
@@ -43,6 +55,7 @@ class Recorder:
         "__weakref__",
         "_compiled",
         "_epoch",
+        "_graphs",
         "_last",
         "_mark_ns",
         "_marks",
@@ -51,19 +64,18 @@ class Recorder:
         "_next_slow",
         "_scratch",
         "_since",
+        "_spent",
         "_started",
         "_view",
         "_warm",
         "_words",
         "begun",
         "closed",
-        "compiles",
         "cur",
         "device",
         "errors",
         "gc_collections",
         "gc_ns",
-        "gc_total_ns",
         "names",
         "next_look",
         "on",
@@ -95,15 +107,16 @@ class Recorder:
         self.on_look: Callable[[int, int, int], None] | None = None
         self.next_look = 0
         self.device: DeviceTimer | None = None
-        self.compiles = compile_counter()
-        self._compiled = self.compiles() if self.compiles is not None else 0
+        self._graphs = graph_counts()
+        self._compiled = self._graphs.get("unique_graphs", 0) if self._graphs is not None else 0
+        self._spent = 0
         self.on_slow: Callable[[int], None] | None = None
         self._last = 0
         self._warm = False
         self._next_slow = 0
         self._marks = self._mark_ns = self.overhead_ns = 0
         self._measure = True
-        self.gc_ns = self.gc_total_ns = self.gc_collections = 0
+        self.gc_ns = self.gc_collections = 0
         self._view[:] = _EMPTY
         _alive.add(self)
 
@@ -116,10 +129,10 @@ class Recorder:
         now = clock()
         if self.closed and STARTS[phase]:
             self.roll(now)
-        self._scratch[ring.W_PHASES + self.cur] += now - self._since
+        self._scratch[W_PHASES + self.cur] += now - self._since
         self.cur = phase
         self._since = now
-        self._words[ring.H_LIVE] = LIVE[phase] | (now & LIVE_MASK)
+        self._words[H_LIVE] = LIVE[phase] | (now & LIVE_MASK)
         self._marks += 1
         if self._measure:
             self._mark_ns += (clock() - now + _CALL_NS - self._mark_ns) >> 2
@@ -151,10 +164,10 @@ class Recorder:
         if not self.on or self.stack or get_ident() != self.thread:
             return 0
         now = clock()
-        self._scratch[ring.W_PHASES + self.cur] += now - self._since
+        self._scratch[W_PHASES + self.cur] += now - self._since
         self.cur = DATA
         self._since = now
-        self._words[ring.H_LIVE] = LIVE[DATA] | (now & LIVE_MASK)
+        self._words[H_LIVE] = LIVE[DATA] | (now & LIVE_MASK)
         return now
 
     def arrived(self, asked: int, then: int) -> None:
@@ -166,10 +179,10 @@ class Recorder:
             since = self._since
             self.roll(asked)
             self._since = since
-        self._scratch[ring.W_PHASES + DATA] += now - self._since
+        self._scratch[W_PHASES + DATA] += now - self._since
         self.cur = then
         self._since = now
-        self._words[ring.H_LIVE] = LIVE[then] | (now & LIVE_MASK)
+        self._words[H_LIVE] = LIVE[then] | (now & LIVE_MASK)
         self._marks += 2
         if self.device is not None:
             self.device.begin()
@@ -179,10 +192,10 @@ class Recorder:
         if not asked or not self.on:
             return
         now = clock()
-        self._scratch[ring.W_PHASES + DATA] += now - self._since
+        self._scratch[W_PHASES + DATA] += now - self._since
         self.cur = BETWEEN
         self._since = now
-        self._words[ring.H_LIVE] = LIVE[BETWEEN] | (now & LIVE_MASK)
+        self._words[H_LIVE] = LIVE[BETWEEN] | (now & LIVE_MASK)
 
     # ── steps ────────────────────────────────────────────────────────────────────────────────────
 
@@ -195,14 +208,14 @@ class Recorder:
         if self.closed:
             self._step_without_begin(now)
         scratch = self._scratch
-        scratch[ring.W_PHASES + self.cur] += now - self._since
+        scratch[W_PHASES + self.cur] += now - self._since
         self._since = now
         if samples is not None:
-            scratch[ring.W_SAMPLES] = samples
+            scratch[W_SAMPLES] = samples
         if tokens is not None:
-            scratch[ring.W_TOKENS] = tokens
+            scratch[W_TOKENS] = tokens
         if loss is not None:
-            scratch[ring.W_LOSS] = ring.float_bits(loss)
+            scratch[W_LOSS] = ring.float_bits(loss)
         self.closed = now
         if self.device is not None:
             self.device.end(self.totals.steps + 1)
@@ -211,7 +224,7 @@ class Recorder:
             self.roll(now)
         else:
             self.cur = BETWEEN
-            self._words[ring.H_LIVE] = LIVE[BETWEEN] | (now & LIVE_MASK)
+            self._words[H_LIVE] = LIVE[BETWEEN] | (now & LIVE_MASK)
         self.overhead_ns += clock() - now + _CALL_NS
 
     def _step_without_begin(self, now: int) -> None:
@@ -219,9 +232,9 @@ class Recorder:
         the last one ended. What was counted as `between` was the step itself."""
         closed = self.closed
         if self.begun:
-            between = self._scratch[ring.W_PHASES + BETWEEN]
+            between = self._scratch[W_PHASES + BETWEEN]
             since = max(self._since, closed)
-            self._scratch[ring.W_PHASES + BETWEEN] = max(0, between - (since - closed))
+            self._scratch[W_PHASES + BETWEEN] = max(0, between - (since - closed))
             self.step_mode = True
         self._since = closed
         self.cur = OTHER
@@ -234,14 +247,14 @@ class Recorder:
             return
         now = clock()
         begin = max(now - max(0, int(seconds * 1e9)), self.closed)
-        self._scratch[ring.W_PHASES + BETWEEN] += max(0, begin - self._since) if self.begun else 0
+        self._scratch[W_PHASES + BETWEEN] += max(0, begin - self._since) if self.begun else 0
         self._since = begin
         self.cur = OTHER
         self.roll(begin)
-        self._scratch[ring.W_SAMPLES] += samples
+        self._scratch[W_SAMPLES] += samples
         self.closed = self._since = now
         self.cur = BETWEEN
-        self._words[ring.H_LIVE] = LIVE[BETWEEN] | (now & LIVE_MASK)
+        self._words[H_LIVE] = LIVE[BETWEEN] | (now & LIVE_MASK)
         self.overhead_ns += clock() - now + _CALL_NS
 
     def roll(self, now: int) -> None:
@@ -250,13 +263,13 @@ class Recorder:
         scratch = self._scratch
         if self.begun:
             if now > self._since:
-                scratch[ring.W_PHASES + self.cur] += now - self._since
-            scratch[ring.W_END] = now
-            self._commit(scratch)
+                scratch[W_PHASES + self.cur] += now - self._since
+            scratch[W_END] = now
+            self._commit(scratch, now)
         self._view[:] = _EMPTY
-        scratch[ring.W_BEGIN] = now
-        scratch[ring.W_FLAGS] = self._next_flags
-        scratch[ring.W_EPOCH] = self._epoch
+        scratch[W_BEGIN] = now
+        scratch[W_FLAGS] = self._next_flags
+        scratch[W_EPOCH] = self._epoch
         self._next_flags = self.closed = 0
         self.begun = True
         self.cur = OTHER
@@ -277,7 +290,7 @@ class Recorder:
         """The step ends here and the next one begins: for loops whose begin nobody sees."""
         now = clock()
         self.roll(now)
-        self._words[ring.H_LIVE] = LIVE[OTHER] | (now & LIVE_MASK)
+        self._words[H_LIVE] = LIVE[OTHER] | (now & LIVE_MASK)
 
     def restart(self) -> None:
         """Forget the open record: what was in it was no step."""
@@ -287,13 +300,12 @@ class Recorder:
 
     def count(self, samples: int, tokens: int) -> None:
         """A batch of this size is in the open record."""
-        self._scratch[ring.W_SAMPLES] += samples
-        self._scratch[ring.W_TOKENS] += tokens
+        self._scratch[W_SAMPLES] += samples
+        self._scratch[W_TOKENS] += tokens
 
     def attach(self, writer: RingWriter) -> None:
         """From now on records go to this ring; nothing before was lost, nothing was committed."""
-        writer.words[ring.H_OVERHEAD] = self._words[ring.H_OVERHEAD]
-        writer.words[ring.H_LIVE] = LIVE[self.cur] | (self._since & LIVE_MASK)
+        writer.words[H_LIVE] = LIVE[self.cur] | (self._since & LIVE_MASK)
         self.writer = writer
         self._words = writer.words
 
@@ -303,46 +315,43 @@ class Recorder:
 
     def flag(self, flags: int) -> None:
         """Set flags on the open record."""
-        self._scratch[ring.W_FLAGS] |= flags
+        self._scratch[W_FLAGS] |= flags
 
-    def _commit(self, scratch: array[int]) -> None:
-        steps = self.totals.steps
+    def _commit(self, scratch: array[int], end: int) -> None:
+        totals = self.totals
+        steps = totals.steps
         if not self._warm and steps < WARMUP_LIMIT:
-            self._warm_up(steps, scratch[ring.W_END] - scratch[ring.W_BEGIN])
-        if self.compiles is not None or "torch._dynamo.utils" in sys.modules:
-            self._flag_compiles()
+            self._warm_up(steps, end - scratch[W_BEGIN])
+        if self._graphs is None:
+            self._graphs = graph_counts()
+        elif self._graphs.get("unique_graphs", 0) != self._compiled:
+            self._compiled = self._graphs["unique_graphs"]
+            scratch[W_FLAGS] |= ring.F_COMPILED | ring.F_WARMUP
         if self.device is not None:
             self.device.collect(scratch)
-            self._words[ring.H_DROPPED] = self.device.skipped
-        scratch[ring.W_GC] = self.gc_ns
-        if not scratch[ring.W_FLAGS] & ring.F_WARMUP:
-            self.gc_total_ns += self.gc_ns
-        self.gc_ns = 0
-        self.overhead_ns += self._marks * self._mark_ns
-        self._marks = 0
-        scratch[ring.W_OVERHEAD] = self.overhead_ns
-        self._words[ring.H_OVERHEAD] += self.overhead_ns
-        self.overhead_ns = 0
-        self.totals.add(scratch)
+        scratch[W_GC] = self.gc_ns
+        spent = self.overhead_ns + self._marks * self._mark_ns
+        scratch[W_OVERHEAD] = spent
+        self._spent += spent
+        self.gc_ns = self.overhead_ns = self._marks = 0
+        totals.add(self._view)
         if self.writer is not None:
             self.writer.commit(self._view)
             self._words = self.writer.words
-        self._measure = steps % _CALIBRATE_EVERY == 0
-        end = scratch[ring.W_END]
+        self._measure = not steps % _CALIBRATE_EVERY
         if steps >= self.next_look and self.on_look is not None:
-            self.on_look(steps + 1, end, end - scratch[ring.W_BEGIN])
+            self.on_look(steps + 1, end, end - scratch[W_BEGIN])
         if end > self._next_slow:
-            self._next_slow = end + _HOUSEKEEPING_NS
-            if self.on_slow is not None:
-                self.on_slow(end)
+            self._slow(end)
 
-    def _flag_compiles(self) -> None:
-        if self.compiles is None:
-            self.compiles = compile_counter()
-        compiled = self.compiles() if self.compiles is not None else 0
-        if compiled != self._compiled:
-            self._compiled = compiled
-            self.flag(ring.F_COMPILED | ring.F_WARMUP)
+    def _slow(self, now: int) -> None:
+        """Once a second: what readers need less often, and the monitor's own housekeeping."""
+        self._next_slow = now + _HOUSEKEEPING_NS
+        self._words[ring.H_OVERHEAD] = self._spent
+        if self.device is not None:
+            self._words[ring.H_DROPPED] = self.device.skipped
+        if self.on_slow is not None:
+            self.on_slow(now)
 
     def _warm_up(self, steps: int, duration: int) -> None:
         """Flag the first steps, and go on until one is about as long as the one before it."""
@@ -359,7 +368,7 @@ class Recorder:
             self._next_flags |= ring.F_EPOCH_START
         else:
             self.flag(ring.F_EPOCH_START)
-            self._scratch[ring.W_EPOCH] = self._epoch
+            self._scratch[W_EPOCH] = self._epoch
 
     # ── ends ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -369,7 +378,8 @@ class Recorder:
             return
         if self.begun and self.closed:
             self.roll(clock() if not self.step_mode else self.closed)
-        self._words[ring.H_LIVE] = LIVE[OTHER] | (clock() & LIVE_MASK)
+        self._words[H_LIVE] = LIVE[OTHER] | (clock() & LIVE_MASK)
+        self._words[ring.H_OVERHEAD] = self._spent
         self.on = False
         if self.writer is not None:
             self._words = array("Q", self._words[: ring.HEADER_WORDS])
@@ -377,7 +387,7 @@ class Recorder:
 
     def spent_ns(self) -> int:
         """What the monitor itself has cost so far."""
-        return int(self._words[ring.H_OVERHEAD])
+        return self._spent
 
     def collected(self, phase: str, info: dict[str, int], started: list[int]) -> None:
         """`gc.callbacks` entry: Python's own pauses inside the step."""

@@ -9,6 +9,9 @@ from .phases import OTHER
 
 _SUB_BITS = 5
 _SUB = 1 << _SUB_BITS
+BUFFERED = 64
+STEADY, SAMPLED, WARMUP = range(3)
+_UNSTEADY = ring.F_WARMUP | ring.F_SAMPLED
 
 
 class Histogram:
@@ -50,64 +53,84 @@ def _middle(index: int) -> float:
 class Group:
     """Sums over the records of one kind."""
 
-    __slots__ = ("fastest", "histogram", "ns", "phases", "samples", "slowest")
+    __slots__ = ("fastest", "gc_ns", "histogram", "ns", "phases", "samples", "slowest")
 
     def __init__(self) -> None:
         self.histogram = Histogram()
         self.phases = [0] * (OTHER + 1)
-        self.ns = self.samples = self.slowest = 0
+        self.ns = self.samples = self.slowest = self.gc_ns = 0
         self.fastest = 1 << 62
-
-    def add(self, record: array[int], duration: int, used: tuple[int, ...]) -> None:
-        self.ns += duration
-        self.samples += record[ring.W_SAMPLES]
-        self.histogram.add(duration)
-        if duration < self.fastest:
-            self.fastest = duration
-        if duration > self.slowest:
-            self.slowest = duration
-        phases = self.phases
-        for phase in used:
-            phases[phase] += record[ring.W_PHASES + phase]
 
     @property
     def steps(self) -> int:
         return self.histogram.total
 
+    def add(self, words: memoryview) -> None:
+        """Add whole records, column by column: one pass in C for each."""
+        begins = words[ring.W_BEGIN :: ring.SLOT_WORDS].tolist()
+        ends = words[ring.W_END :: ring.SLOT_WORDS].tolist()
+        durations = [end - begin for begin, end in zip(begins, ends, strict=True)]
+        for duration in durations:
+            self.histogram.add(duration)
+        self.ns += sum(durations)
+        self.fastest = min(self.fastest, *durations)
+        self.slowest = max(self.slowest, *durations)
+        self.samples += _column(words, ring.W_SAMPLES)
+        self.gc_ns += _column(words, ring.W_GC)
+        for phase in range(ring.PHASE_SLOTS):
+            self.phases[phase] += _column(words, ring.W_PHASES + phase)
+
+
+def _column(words: memoryview, at: int) -> int:
+    return sum(words[at :: ring.SLOT_WORDS].tolist())
+
 
 class Totals:
-    """Sums over all records: steady ones, closely watched ones, and counters over everything."""
+    """Sums over all records: steady ones, closely watched ones, warm-up. Records wait in a small buffer
+    and are added up together: that is five times cheaper than one by one."""
 
-    __slots__ = ("sampled", "samples", "steady", "steps", "tokens", "used", "warmup")
+    __slots__ = ("_at", "_buffer", "_groups", "samples", "steps", "tokens", "used")
 
     def __init__(self) -> None:
-        self.steady = Group()
-        self.sampled = Group()
-        self.warmup = Group()
+        self._buffer = memoryview(array("Q", bytes(BUFFERED * ring.SLOT_BYTES)))
+        self._at = 0
+        self._groups = (Group(), Group(), Group())
         self.used: tuple[int, ...] = ()
         self.steps = self.samples = self.tokens = 0
 
     def use(self, phase: int) -> None:
-        """Phases are summed only once they have been named: a step has five, not sixteen."""
+        """Remember which phases there are."""
         if phase != OTHER and phase not in self.used:
             self.used = (*self.used, phase)
 
-    def add(self, record: array[int]) -> None:
+    def add(self, record: memoryview) -> None:
+        at = self._at
+        self._buffer[at : at + ring.SLOT_WORDS] = record
+        self._at = at + ring.SLOT_WORDS
         self.steps += 1
-        self.samples += record[ring.W_SAMPLES]
-        self.tokens += record[ring.W_TOKENS]
-        flags = record[ring.W_FLAGS]
-        if flags & ring.F_WARMUP:
-            group = self.warmup
-        elif flags & ring.F_SAMPLED:
-            group = self.sampled
-        else:
-            group = self.steady
-        group.add(record, record[ring.W_END] - record[ring.W_BEGIN], self.used)
+        if self._at == len(self._buffer):
+            self.fold()
+
+    def fold(self) -> None:
+        """Add up what is in the buffer."""
+        words, self._at = self._buffer[: self._at], 0
+        if not words:
+            return
+        self.samples += _column(words, ring.W_SAMPLES)
+        self.tokens += _column(words, ring.W_TOKENS)
+        flags = words[ring.W_FLAGS :: ring.SLOT_WORDS].tolist()
+        if not any(flag & _UNSTEADY for flag in flags):
+            self._groups[STEADY].add(words)
+            return
+        for number, flag in enumerate(flags):
+            kind = WARMUP if flag & ring.F_WARMUP else SAMPLED if flag & ring.F_SAMPLED else STEADY
+            self._groups[kind].add(words[number * ring.SLOT_WORDS : (number + 1) * ring.SLOT_WORDS])
+
+    def group(self, kind: int) -> Group:
+        self.fold()
+        return self._groups[kind]
 
     def typical(self) -> Group:
         """The steady steps; of a very short run what there is."""
-        return max(
-            (self.steady, self.sampled, self.warmup),
-            key=lambda group: (min(group.steps, 3), group is self.steady),
-        )
+        self.fold()
+        return max(self._groups, key=lambda group: (min(group.steps, 3), group is self._groups[STEADY]))

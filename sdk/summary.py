@@ -7,7 +7,7 @@ from typing import Any
 
 from . import ring
 from .recorder import Recorder
-from .statistics import Group
+from .statistics import WARMUP, Group
 
 _ADVICE = {
     "data": "The loop waits for its data: more loader workers, or a cheaper __getitem__.",
@@ -57,8 +57,8 @@ def summarize(recorder: Recorder, name: str, seconds: float, extra: dict[str, An
         "steps": totals.steps,
         "total_iterations": totals.steps,
         "seconds": seconds,
-        "warmup_steps": totals.warmup.steps,
-        "warmup_seconds": totals.warmup.ns / 1e9,
+        "warmup_steps": totals.group(WARMUP).steps,
+        "warmup_seconds": totals.group(WARMUP).ns / 1e9,
         "steady_steps": steady,
         "iterations_per_second": steady / wall if wall else None,
         "samples": totals.samples or None,

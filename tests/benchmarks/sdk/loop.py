@@ -1,0 +1,263 @@
+"""One way of watching a loop, in a process of its own: ``python loop.py WAY``; prints JSON.
+
+The same training loop runs bare and watched, in alternating blocks, at three step sizes; what is
+reported is the difference per step. Where a tool cannot be taken out again once it is in, the bare
+blocks come first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+SIZES = {"1": (1.0, 40), "5": (5.0, 10), "20": (20.0, 4)}
+"""Name → (milliseconds a step, steps in a block)."""
+PAIRS = {"1": 40, "5": 30, "20": 20}
+torch.set_num_threads(1)
+Loop = Callable[[int], None]
+
+
+class Bench:
+    """A model whose step takes about `milliseconds`, and loops over it."""
+
+    def __init__(self, milliseconds: float) -> None:
+        width = 64
+        while True:
+            self.build(width)
+            took = self._once()
+            if took >= milliseconds * 0.9 or width > 4096:
+                break
+            width = max(width + 8, int(width * min(1.6, (milliseconds / took) ** 0.5)))
+
+    def build(self, width: int) -> None:
+        torch.manual_seed(0)
+        self.model = nn.Sequential(nn.Linear(64, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 8))
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-3)
+        self.data = TensorDataset(torch.randn(32 * 512, 64), torch.randint(0, 8, (32 * 512,)))
+
+    def _once(self) -> float:
+        self.run(5, self.loader(5))
+        began = time.perf_counter()
+        self.run(15, self.loader(15))
+        return (time.perf_counter() - began) / 15 * 1e3
+
+    def loader(self, steps: int) -> DataLoader[Any]:
+        return DataLoader(torch.utils.data.Subset(self.data, range(32 * steps)), batch_size=32, collate_fn=tuple)
+
+    def forward(self, batch: Any) -> torch.Tensor:
+        x = torch.stack([row[0] for row in batch[:2]]).repeat(16, 1)
+        return self.model(x).square().mean()
+
+    def run(self, steps: int, batches: Any) -> None:
+        for batch in batches:
+            self.optimizer.zero_grad()
+            loss = self.forward(batch)
+            loss.backward()
+            self.optimizer.step()
+
+
+def laps(bench: Bench) -> Loop:
+    from sdk import TrainingMonitor
+
+    monitor = TrainingMonitor("bench", batch_size=32)
+    monitor.start_monitoring()
+
+    def run(steps: int) -> None:
+        for batch in monitor.loader(bench.loader(steps)):
+            monitor.lap("zero_grad")
+            bench.optimizer.zero_grad()
+            monitor.lap("forward")
+            loss = bench.forward(batch)
+            monitor.lap("backward")
+            loss.backward()
+            monitor.lap("optimizer")
+            bench.optimizer.step()
+            monitor.step()
+
+    return run
+
+
+def phases(bench: Bench) -> Loop:
+    from sdk import TrainingMonitor
+
+    monitor = TrainingMonitor("bench", batch_size=32)
+    monitor.start_monitoring()
+
+    def run(steps: int) -> None:
+        for batch in monitor.loader(bench.loader(steps)):
+            with monitor.phase("zero_grad"):
+                bench.optimizer.zero_grad()
+            with monitor.phase("forward"):
+                loss = bench.forward(batch)
+            with monitor.phase("backward"):
+                loss.backward()
+            with monitor.phase("optimizer"):
+                bench.optimizer.step()
+            monitor.step()
+
+    return run
+
+
+def auto(bench: Bench) -> Loop:
+    from sdk import TrainingMonitor
+    from sdk.auto import Auto
+    from sdk.hooks import install
+
+    monitor = TrainingMonitor("bench", way="auto")
+    monitor.start_monitoring()
+    watcher = Auto(monitor, torch.is_grad_enabled)
+
+    def run(steps: int) -> None:
+        bench.run(steps, bench.loader(steps))
+
+    def around(steps: int) -> None:
+        """Hooks in for this block only: the bare blocks in between are bare."""
+        undo = install(watcher, torch)
+        with outside():
+            run(steps)
+        for one in undo:
+            one()
+
+    watcher.begin_training()
+    return around
+
+
+def perf_counter(bench: Bench) -> Loop:
+    seen: list[float] = []
+
+    def run(steps: int) -> None:
+        seen.clear()
+        for batch in bench.loader(steps):
+            began = time.perf_counter()
+            bench.optimizer.zero_grad()
+            loss = bench.forward(batch)
+            loss.backward()
+            bench.optimizer.step()
+            seen.append(time.perf_counter() - began)
+
+    return run
+
+
+def profiler(bench: Bench) -> Loop:
+    from torch.profiler import ProfilerActivity, profile
+
+    def run(steps: int) -> None:
+        with profile(activities=[ProfilerActivity.CPU]) as recording:
+            for batch in bench.loader(steps):
+                bench.run(1, [batch])
+                recording.step()
+
+    return run
+
+
+def traceml_auto(bench: Bench) -> Loop:
+    traceml: Any = __import__("traceml_ai")
+    traceml.init(mode="auto")
+
+    def run(steps: int) -> None:
+        for batch in bench.loader(steps):
+            with traceml.trace_step(bench.model):
+                bench.run(1, [batch])
+
+    return run
+
+
+def traceml_manual(bench: Bench) -> Loop:
+    traceml: Any = __import__("traceml_ai")
+    traceml.init(mode="manual")
+
+    def run(steps: int) -> None:
+        for batch in bench.loader(steps):
+            with traceml.trace_step(bench.model):
+                bench.run(1, [batch])
+
+    return run
+
+
+def wandb(bench: Bench) -> Loop:
+    os.environ |= {"WANDB_MODE": "offline", "WANDB_SILENT": "true", "WANDB_DIR": os.environ.get("TMPDIR", "/tmp")}
+    library: Any = __import__("wandb")
+    run_: Any = library.init(project="bench") if library.run is None else library.run
+
+    def run(steps: int) -> None:
+        for batch in bench.loader(steps):
+            began = time.perf_counter()
+            bench.run(1, [batch])
+            run_.log({"step_seconds": time.perf_counter() - began})
+
+    return run
+
+
+WAYS: dict[str, Callable[[Bench], Loop]] = {
+    "laps": laps, "phases": phases, "auto": auto, "perf_counter": perf_counter, "profiler": profiler,
+    "traceml_auto": traceml_auto, "traceml_manual": traceml_manual, "wandb": wandb,
+}  # fmt: skip
+STAYS = {"traceml_auto", "traceml_manual"}
+"""Once in, these cannot be taken out of the process: all bare blocks come first."""
+
+_clocked: list[tuple[int, int]] = []
+
+
+@contextlib.contextmanager
+def outside() -> Iterator[None]:
+    """Only what is inside counts: set-up of a block is not the cost of a step."""
+    wall, cpu = time.perf_counter_ns(), time.thread_time_ns()
+    yield
+    _clocked.append((time.thread_time_ns() - cpu, time.perf_counter_ns() - wall))
+
+
+def measure(loop: Loop, steps: int) -> tuple[float, float]:
+    """(thread CPU µs, wall µs) per step of one block."""
+    _clocked.clear()
+    with outside():
+        loop(steps)
+    cpu, wall = _clocked[0]
+    return cpu / steps / 1e3, wall / steps / 1e3
+
+
+def blocks(bare: Loop, make: Callable[[], Loop], name: str, stays: bool) -> tuple[list[Any], list[Any]]:
+    steps, pairs = SIZES[name][1], PAIRS[name]
+    measure(bare, steps)
+    before = [measure(bare, steps) for _ in range(pairs)] if stays else []
+    watched = make()
+    for _ in range(max(4, 160 // steps)):
+        measure(watched, steps)  # warm-up, and our own close looks, are not the cost of a usual step
+    rows = [(measure(bare, steps) if not stays else before[n], measure(watched, steps)) for n in range(pairs)]
+    return [row[0] for row in rows], [row[1] for row in rows]
+
+
+def main(way: str, chosen: list[str]) -> None:
+    found: dict[str, dict[str, float]] = {}
+    for name in chosen:
+        bench = Bench(SIZES[name][0])
+
+        def bare(steps: int, bench: Bench = bench) -> None:
+            bench.run(steps, bench.loader(steps))
+
+        def make(bench: Bench = bench) -> Loop:
+            return WAYS[way](bench)
+
+        without, with_it = blocks(bare, make, name, way in STAYS)
+        cpu = [b[0] - a[0] for a, b in zip(without, with_it, strict=True)]
+        wall = [b[1] - a[1] for a, b in zip(without, with_it, strict=True)]
+        found[name] = {
+            "bare_wall_us": statistics.median(row[1] for row in without),
+            "added_cpu_us": statistics.median(cpu),
+            "added_wall_us": statistics.median(wall),
+            "spread_cpu_us": statistics.quantiles(cpu, n=4)[2] - statistics.quantiles(cpu, n=4)[0],
+        }
+    print("RESULT " + json.dumps(found), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2].split(",") if len(sys.argv) > 2 else list(SIZES))
