@@ -25,7 +25,14 @@ RECIPES: dict[str, type[Recipe[Any]]] = {
 }
 TINY: dict[str, dict[str, Any]] = {
     "tcn": {"synthetic_size": 0.01, "seq_len": 20, "channels": 4, "levels": 2, "batch_size": 64},
-    "tom500": {"synthetic_size": 0.002, "image_size": 32, "slices": 6, "width": 4, "depth": 2, "batch_size": 4},
+    "tom500": {
+        "synthetic_size": 0.002,
+        "image_size": 32,
+        "slices": 6,
+        "width": 4,
+        "depth": 2,
+        "batch_size": 4,
+    },
     "reid": {"synthetic_size": 0.001, "image_height": 16, "image_width": 8, "width": 4, "batch_size": 16},
     "graph": {"synthetic_size": 0.05, "window_size": 12, "time_k": 3, "hidden_channels": 8, "batch_size": 16},
     "sequence": {"synthetic_size": 0.02, "sequence_length": 10, "hidden_size": 8, "batch_size": 32},
@@ -38,7 +45,12 @@ def make(name: str, folder: Path, **options: Any) -> Trainer:
     if name == "graph":
         given.setdefault("cache_dir", str(folder / "graphs"))
     config = RECIPES[name].config_class(
-        synthetic=given.pop("synthetic", True), out=str(folder), monitor=False, quiet=True, device="cpu", **given
+        synthetic=given.pop("synthetic", True),
+        out=str(folder),
+        monitor=False,
+        quiet=True,
+        device="cpu",
+        **given,
     )
     recipe = RECIPES[name](config, torch.device("cpu"))
     checkpoint.seed_everything(config.seed)

@@ -55,7 +55,9 @@ def test_every_field_has_help(name: str) -> None:
 
 def test_a_config_file_is_read_and_the_command_line_wins(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
-    path.write_text("use_optimized_model: true\nbatch_size: 8\nhidden-channels: 32\ncolumns: [a, b]\nuse_amp: off\n")
+    path.write_text(
+        "use_optimized_model: true\nbatch_size: 8\nhidden-channels: 32\ncolumns: [a, b]\nuse_amp: off\n"
+    )
     config = options.parse(GraphConfig, ["--config", str(path), "--batch_size", "4"], "test", "")
     assert (config.batch_size, config.hidden_channels, config.columns) == (4, 32, "a,b")
     assert config.use_amp is False
@@ -64,7 +66,9 @@ def test_a_config_file_is_read_and_the_command_line_wins(tmp_path: Path) -> None
 def test_a_written_config_can_be_read_again(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(options.to_yaml(TcnConfig(channels=8, ablate="fused")))
-    assert options.parse(TcnConfig, ["--config", str(path)], "test", "") == TcnConfig(channels=8, ablate="fused")
+    assert options.parse(TcnConfig, ["--config", str(path)], "test", "") == TcnConfig(
+        channels=8, ablate="fused"
+    )
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,9 @@ def test_all_rungs_train_on_the_same_batches_with_the_same_losses(name: str, tmp
     for rung in ("document", "best"):
         assert losses[rung] == pytest.approx(naive, rel=TOLERANCE[name])
     if name != "tcn":  # its resident plan speaks of rows, compared below
-        assert indices(trainers["naive"], 3) == indices(trainers["document"], 3) == indices(trainers["best"], 3)
+        assert (
+            indices(trainers["naive"], 3) == indices(trainers["document"], 3) == indices(trainers["best"], 3)
+        )
 
 
 def test_the_resident_tcn_plan_takes_the_same_windows(tmp_path: Path) -> None:
