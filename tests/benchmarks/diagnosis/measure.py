@@ -67,9 +67,11 @@ def report_of(case: Case, *extra: str) -> dict[str, Any]:
             "--",
         ]
         command += [sys.executable, str(case.path), *extra]
-        subprocess.run(
-            command, env=environment(folder), check=True, timeout=DEADLINE, capture_output=True, cwd=_root()
+        done = subprocess.run(
+            command, env=environment(folder), timeout=DEADLINE, capture_output=True, text=True, cwd=_root()
         )
+        if not target.exists():
+            return {"findings": [], "verdict": f"no report: {done.stderr[-300:]}"}
         answer: dict[str, Any] = json.loads(target.read_text())
         return answer
 
