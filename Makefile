@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test quick lint bench bench-trainers clean
+.PHONY: grafana demo test quick lint bench bench-trainers clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -30,6 +30,10 @@ bench: $(STAMP)
 
 bench-trainers: $(STAMP)
 	$(BIN)/python -m tests.benchmarks.trainers
+
+# Prometheus and Grafana in Docker, beside a running `gpumon daemon`; needs Docker with its compose plugin.
+grafana:
+	docker compose -f grafana/compose.yaml up
 
 clean:
 	rm -rf $(VENV) out

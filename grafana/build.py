@@ -1,4 +1,5 @@
-"""``python -m grafana.build``: writes dashboards (`json/`) and Prometheus rules (`rules/*.yaml`).
+"""``python -m grafana.build``: writes dashboards (`json/`), Prometheus rules (`rules/*.yaml`), and the copies
+of both the Helm chart brings along (a chart cannot reach outside its folder).
 
 ``--check`` writes nothing and fails when a file in the checkout is not what the code would write.
 """
@@ -20,6 +21,7 @@ from grafana.rules import alerts_gpu, alerts_monitor, alerts_run, recording
 from grafana.rules.model import groups
 
 HERE = Path(__file__).parent
+CHART = HERE.parent / "deploy" / "helm" / "gpumon" / "files"
 NOTE = "# Written by `python -m grafana.build`; change grafana/rules/*.py instead.\n"
 
 
@@ -32,15 +34,21 @@ def main(arguments: list[str]) -> int:
         print(f"{'stale' if check else 'written'}: {path.relative_to(HERE.parent)}")
     if not check:
         for path, text in outputs():
-            path.parent.mkdir(exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
     return 1 if check and stale else 0
 
 
 def outputs() -> Iterator[tuple[Path, str]]:
     """Every generated file and what belongs into it."""
+    for path, text in _sources():
+        yield path, text
+        yield CHART / path.name, text
+
+
+def _sources() -> Iterator[tuple[Path, str]]:
     for name, build in DASHBOARDS.items():
-        body = json.dumps(build(), cls=JSONEncoder, indent=2, sort_keys=True, ensure_ascii=False)
+        body = json.dumps(build(), cls=JSONEncoder, indent=1, sort_keys=True, ensure_ascii=False)
         yield HERE / "json" / f"{name}.json", body + "\n"
     yield HERE / "rules" / "recording.yaml", NOTE + _yaml(recording_groups())
     yield HERE / "rules" / "alerts.yaml", NOTE + _yaml(alert_groups())

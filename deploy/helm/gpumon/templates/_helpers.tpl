@@ -1,0 +1,4 @@
+{{- define "gpumon.labels" -}}
+app.kubernetes.io/name: gpumon
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}

@@ -1,0 +1,18 @@
+#!/bin/sh
+# Slurm Epilog (root, when the job has left the node): one line in the system log for each of the job's runs.
+# An epilog that fails drains the node, so this one never does, and it never waits long.
+gpumon="${GPUMON_BIN:-/opt/gpumon/bin/gpumon}"
+socket="${GPUMON_SOCKET:-/run/gpumon/gpumon.sock}"
+[ -n "$SLURM_JOB_ID" ] && [ -x "$gpumon" ] && [ -S "$socket" ] || exit 0
+timeout 10 "$gpumon" runs --json --limit 200 --connect "unix:$socket" 2>/dev/null |
+    timeout 10 "${GPUMON_PYTHON:-$(dirname "$gpumon")/python}" -c '
+import json, sys
+for run in json.load(sys.stdin):
+    if str(run.get("slurm_job")) == sys.argv[1]:
+        kept = ("id", "state", "steps", "samples_per_second", "gpus")
+        print(json.dumps({key: run.get(key) for key in kept}))
+' "$SLURM_JOB_ID" 2>/dev/null |
+    while IFS= read -r line; do
+        ${GPUMON_LOGGER:-logger -t gpumon-epilog} "job $SLURM_JOB_ID $line"
+    done
+exit 0

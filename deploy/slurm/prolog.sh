@@ -1,0 +1,12 @@
+#!/bin/sh
+# Slurm Prolog (root, on every node of a job): the folder for rings is there even where the daemon is not yet.
+# A prolog that fails drains the node, so this one never does.
+dir="${GPUMON_DIR:-/dev/shm/gpumon}"
+if [ ! -d "$dir" ]; then
+    owner=root
+    if id gpumon >/dev/null 2>&1; then
+        owner=gpumon
+    fi
+    mkdir -p "$dir" && chown "$owner:$owner" "$dir" && chmod 3773 "$dir"
+fi
+exit 0
