@@ -165,7 +165,7 @@ class Auto:
 
     def _enough(self) -> None:
         """`gpumon analyze` asked for so many steps: end the script here, as `sys.exit()` would."""
-        if self._limit and self.recorder.totals.steps >= self._limit:
+        if self._limit and self.recorder.steps >= self._limit:
             self._limit = 0
             raise SystemExit(0)
 
@@ -182,7 +182,7 @@ class Auto:
     def begin_training(self) -> None:
         """The first backward pass: this process trains, so now it gets its ring."""
         recorder = self.recorder
-        if not recorder.totals.steps:
+        if not recorder.steps:
             recorder.thread = get_ident()
         for phase in (DATA, FORWARD, BACKWARD, OPTIMIZER, BETWEEN, VALIDATE):
             recorder.totals.use(phase)

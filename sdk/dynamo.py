@@ -7,7 +7,7 @@ from typing import Any
 
 
 def graph_counts() -> dict[str, int] | None:
-    """Dynamo's own counts (`unique_graphs`: compiled so far); None while it is not there."""
+    """Dynamo's own counts (a Counter; `unique_graphs`: compiled so far); None while it is not there."""
     utils = sys.modules.get("torch._dynamo.utils")
     found: dict[str, int] | None = None if utils is None else utils.counters["stats"]
     return found

@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from threading import get_ident
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -150,7 +151,7 @@ class TrainingMonitor:
 
     def abandon(self) -> None:
         """End this run; as if it had never been when it has no step yet."""
-        path = self.path if not self._recorder.totals.steps else None
+        path = self.path if not self._recorder.steps else None
         self.stop_monitoring()
         if path is not None:
             with contextlib.suppress(OSError):
@@ -224,7 +225,8 @@ class TrainingMonitor:
         if phase is None:
             self._new_phase(name)
             phase = recorder.names.ids[name]
-        recorder.mark(phase)
+        if get_ident() == recorder.thread:
+            recorder.mark(phase)
 
     def step(
         self, loss: Any = None, *, samples: int | None = None, tokens: int | None = None, **scalars: Any
@@ -246,7 +248,7 @@ class TrainingMonitor:
     def log_iteration(self, seconds: float, samples: int | None = None) -> None:
         """The classic call: an iteration that took `seconds` has just ended."""
         try:
-            if self._recorder.totals.steps == 0:
+            if self._recorder.steps == 0:
                 self._meta["way"] = self.way = "seed" if self.way == "api" else self.way
                 self._meta_changed()
             self._recorder.log(float(seconds), samples if samples is not None else self.batch_size or 0)
@@ -274,6 +276,11 @@ class TrainingMonitor:
         if self.inactive:
             extra["inactive"] = self.inactive
         return summarize(self._recorder, self.name, seconds, extra)
+
+    @property
+    def counts_batches(self) -> bool:
+        """Whether samples are counted from the batches: nobody said how many there are."""
+        return self._batch_size is None
 
     def when_stopped(self, *undo: Callable[[], object]) -> None:
         """Run these when the run ends."""
@@ -363,6 +370,7 @@ class MonitoredLoader:
         if not recorder.stack:
             recorder.epoch()
         size = self._monitor.size
+        counting = self._monitor.counts_batches
         asked = recorder.waiting()
         if is_dataloader(self._batches):
             source = self._monitor.loaders.started(self._batches, iter)
@@ -377,7 +385,7 @@ class MonitoredLoader:
                     return
                 raise
             recorder.arrived(asked, OTHER)
-            if asked:
+            if counting and asked:
                 recorder.count(*size.of(batch))
             yield batch
             asked = recorder.waiting()

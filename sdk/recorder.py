@@ -12,9 +12,9 @@ import os
 import time
 import weakref
 from array import array
+from collections import defaultdict
 from collections.abc import Callable
 from threading import get_ident
-from typing import Any
 
 from . import ring
 from .device import DeviceTimer
@@ -34,14 +34,12 @@ from .ring import (
     W_TOKENS,
 )  # fmt: skip
 from .statistics import Totals
-from .writer import RingWriter
+from .writer import FOLD, RingWriter, Slots, memory_slots
 
 clock = time.monotonic_ns
-_EMPTY = memoryview(array("Q", ring.EMPTY_RECORD))
 _HOUSEKEEPING_NS = 1_000_000_000
 WARMUP_STEPS = 2
 WARMUP_LIMIT = 10
-_CALIBRATE_EVERY = 32
 _CALL_NS = 120
 """Entering and leaving one of our functions: not visible from inside it."""
 
@@ -54,7 +52,9 @@ class Recorder:
     __slots__ = (
         "__weakref__",
         "_compiled",
+        "_empty",
         "_epoch",
+        "_folded",
         "_graphs",
         "_last",
         "_mark_ns",
@@ -64,6 +64,8 @@ class Recorder:
         "_next_slow",
         "_scratch",
         "_since",
+        "_slots",
+        "_special",
         "_spent",
         "_started",
         "_view",
@@ -84,6 +86,7 @@ class Recorder:
         "overhead_ns",
         "stack",
         "step_mode",
+        "steps",
         "thread",
         "totals",
         "writer",
@@ -95,7 +98,6 @@ class Recorder:
         self.totals = Totals()
         self._scratch = array("Q", [0] * SCRATCH_WORDS)
         self._view = memoryview(self._scratch)[: ring.SLOT_WORDS]
-        self._words: Any = writer.words if writer else array("Q", [0] * ring.HEADER_WORDS)
         self._started = self._since = clock()
         self.stack: list[int] = []
         self.cur = OTHER
@@ -107,9 +109,14 @@ class Recorder:
         self.on_look: Callable[[int, int, int], None] | None = None
         self.next_look = 0
         self.device: DeviceTimer | None = None
-        self._graphs = graph_counts()
-        self._compiled = self._graphs.get("unique_graphs", 0) if self._graphs is not None else 0
+        self._graphs: dict[str, int] = graph_counts() or defaultdict(int)
+        self._compiled = self._graphs["unique_graphs"]
+        self._slots: Slots = writer or memory_slots()
+        self.steps = self._folded = 0
         self._spent = 0
+        self._words = self._slots.words
+        self._special = True
+        self._empty = memoryview(array("Q", ring.EMPTY_RECORD))
         self.on_slow: Callable[[int], None] | None = None
         self._last = 0
         self._warm = False
@@ -117,14 +124,15 @@ class Recorder:
         self._marks = self._mark_ns = self.overhead_ns = 0
         self._measure = True
         self.gc_ns = self.gc_collections = 0
-        self._view[:] = _EMPTY
+        self._view[:] = self._empty
         _alive.add(self)
 
     # ── marks ────────────────────────────────────────────────────────────────────────────────────
 
     def mark(self, phase: int) -> None:
-        """From here on it is `phase`. The one call behind laps, phases and hooks."""
-        if not self.on or get_ident() != self.thread:
+        """From here on it is `phase`. The one call behind laps, phases and hooks; those that may come
+        from any thread ask `get_ident` first."""
+        if not self.on:
             return
         now = clock()
         if self.closed and STARTS[phase]:
@@ -135,11 +143,8 @@ class Recorder:
         self._words[H_LIVE] = LIVE[phase] | (now & LIVE_MASK)
         self._marks += 1
         if self._measure:
+            self._measure = False
             self._mark_ns += (clock() - now + _CALL_NS - self._mark_ns) >> 2
-
-    def lap(self, name: str) -> None:
-        phase = self.names.ids.get(name)
-        self.mark(self.register(name) if phase is None else phase)
 
     def push(self, phase: int) -> None:
         """Open a nested phase: the outer one stands still meanwhile."""
@@ -218,7 +223,7 @@ class Recorder:
             scratch[W_LOSS] = ring.float_bits(loss)
         self.closed = now
         if self.device is not None:
-            self.device.end(self.totals.steps + 1)
+            self.device.end(self.steps + 1)
         if self.step_mode:
             self.cur = OTHER
             self.roll(now)
@@ -258,22 +263,38 @@ class Recorder:
         self.overhead_ns += clock() - now + _CALL_NS
 
     def roll(self, now: int) -> None:
-        """Commit the open record with its end at `now`, and begin the next one there."""
+        """Commit the open record with its end at `now`, and begin the next one there.
+
+        One long function: what it touches is cold after a step of real work, and every call more is
+        another microsecond."""
         entered = clock()
         scratch = self._scratch
         if self.begun:
             if now > self._since:
                 scratch[W_PHASES + self.cur] += now - self._since
             scratch[W_END] = now
-            self._commit(scratch, now)
-        self._view[:] = _EMPTY
-        scratch[W_BEGIN] = now
-        scratch[W_FLAGS] = self._next_flags
-        scratch[W_EPOCH] = self._epoch
-        self._next_flags = self.closed = 0
+            if self._special or self._graphs["unique_graphs"] != self._compiled:
+                self._flag(scratch, now)
+            if self.gc_ns:
+                scratch[W_GC] = self.gc_ns
+                self.gc_ns = 0
+            spent = scratch[W_OVERHEAD] = self.overhead_ns + self._marks * self._mark_ns
+            self._spent += spent
+            self.overhead_ns = self._marks = 0
+            slots = self._slots
+            slots.commit(self._view)
+            steps = self.steps = self.steps + 1
+            if not steps % FOLD or steps >= self.next_look or now > self._next_slow:
+                self._words = slots.words
+                self._attend(steps, now, now - scratch[W_BEGIN])
+        self._view[:] = self._empty
+        scratch[W_BEGIN] = self._since = now
+        if self._next_flags:
+            scratch[W_FLAGS] = self._next_flags
+            self._next_flags = 0
+        self.closed = 0
         self.begun = True
         self.cur = OTHER
-        self._since = now
         self.overhead_ns += clock() - entered
 
     def close(self) -> None:
@@ -284,7 +305,7 @@ class Recorder:
     def submitted(self) -> None:
         """The step's work is on the device's queue (the optimizer has stepped)."""
         if self.device is not None:
-            self.device.end(self.totals.steps + 1)
+            self.device.end(self.steps + 1)
 
     def end_step(self) -> None:
         """The step ends here and the next one begins: for loops whose begin nobody sees."""
@@ -306,7 +327,8 @@ class Recorder:
     def attach(self, writer: RingWriter) -> None:
         """From now on records go to this ring; nothing before was lost, nothing was committed."""
         writer.words[H_LIVE] = LIVE[self.cur] | (self._since & LIVE_MASK)
-        self.writer = writer
+        self.fold()
+        self.writer = self._slots = writer
         self._words = writer.words
 
     def flag_next(self, flags: int) -> None:
@@ -317,32 +339,34 @@ class Recorder:
         """Set flags on the open record."""
         self._scratch[W_FLAGS] |= flags
 
-    def _commit(self, scratch: array[int], end: int) -> None:
-        totals = self.totals
-        steps = totals.steps
-        if not self._warm and steps < WARMUP_LIMIT:
-            self._warm_up(steps, end - scratch[W_BEGIN])
-        if self._graphs is None:
-            self._graphs = graph_counts()
-        elif self._graphs.get("unique_graphs", 0) != self._compiled:
-            self._compiled = self._graphs["unique_graphs"]
-            scratch[W_FLAGS] |= ring.F_COMPILED | ring.F_WARMUP
+    def _flag(self, scratch: array[int], end: int) -> None:
+        """What only some runs or the first steps need."""
+        steps = self.steps
         if self.device is not None:
             self.device.collect(scratch)
-        scratch[W_GC] = self.gc_ns
-        spent = self.overhead_ns + self._marks * self._mark_ns
-        scratch[W_OVERHEAD] = spent
-        self._spent += spent
-        self.gc_ns = self.overhead_ns = self._marks = 0
-        totals.add(self._view)
-        if self.writer is not None:
-            self.writer.commit(self._view)
-            self._words = self.writer.words
-        self._measure = not steps % _CALIBRATE_EVERY
+        if not self._graphs:
+            self._graphs = graph_counts() or self._graphs
+        if self._graphs["unique_graphs"] != self._compiled:
+            self._compiled = self._graphs["unique_graphs"]
+            scratch[W_FLAGS] |= ring.F_COMPILED | ring.F_WARMUP
+        if not self._warm and steps < WARMUP_LIMIT:
+            self._warm_up(steps, end - scratch[W_BEGIN])
+        self._special = self.device is not None or not self._graphs or steps < WARMUP_LIMIT
+
+    def _attend(self, steps: int, now: int, duration: int) -> None:
+        """Now and then: sums, a close look, the cost of a mark, housekeeping."""
+        self._measure = True
+        self.fold()
         if steps >= self.next_look and self.on_look is not None:
-            self.on_look(steps + 1, end, end - scratch[W_BEGIN])
-        if end > self._next_slow:
-            self._slow(end)
+            self.on_look(steps, now, duration)
+        if now > self._next_slow:
+            self._slow(now)
+
+    def fold(self) -> None:
+        """Add up the records that are not in the sums yet; the slots before them are in one piece."""
+        waiting = self.steps - self._folded
+        self._folded = self.steps
+        self.totals.add(self._slots.newest(waiting))
 
     def _slow(self, now: int) -> None:
         """Once a second: what readers need less often, and the monitor's own housekeeping."""
@@ -364,6 +388,7 @@ class Recorder:
     def epoch(self, number: int | None = None) -> None:
         """A new epoch begins with the next step; without a number they are counted."""
         self._epoch = self._epoch + 1 if number is None else number
+        self._empty[W_EPOCH] = self._epoch
         if self.closed:
             self._next_flags |= ring.F_EPOCH_START
         else:
@@ -378,11 +403,14 @@ class Recorder:
             return
         if self.begun and self.closed:
             self.roll(clock() if not self.step_mode else self.closed)
+        self.fold()
+        self._words = self._slots.words
         self._words[H_LIVE] = LIVE[OTHER] | (clock() & LIVE_MASK)
         self._words[ring.H_OVERHEAD] = self._spent
         self.on = False
         if self.writer is not None:
-            self._words = array("Q", self._words[: ring.HEADER_WORDS])
+            self._slots = memory_slots()
+            self._words = self._slots.words
             self.writer.close(state)
 
     def spent_ns(self) -> int:

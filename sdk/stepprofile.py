@@ -77,6 +77,14 @@ class StepProfile:
         return {key: round(count / steps) for key, count in self._lines.items() if count >= steps}
 
     def _event(self, frame: FrameType, event: str, argument: Any) -> None:
+        """An exception here would come out of the user's line: none may."""
+        try:
+            self._see(frame, event, argument)
+        except Exception:  # noqa: BLE001 — see above; then without counts
+            self.on = False
+            sys.setprofile(None)
+
+    def _see(self, frame: FrameType, event: str, argument: Any) -> None:
         if event == "c_call":
             self._line(frame)
             self._c_call(argument.__name__, argument, frame)

@@ -49,13 +49,14 @@ class Summary(Mapping[str, Any]):
 def summarize(recorder: Recorder, name: str, seconds: float, extra: dict[str, Any]) -> Summary:
     """The figures of a recorder. Steady figures leave out warm-up and closely watched steps."""
     totals = recorder.totals
+    recorder.fold()
     group = totals.typical()
     steady, wall = group.steps, group.ns / 1e9
     phases = _phases(recorder, group)
     values: dict[str, Any] = {
         "name": name,
-        "steps": totals.steps,
-        "total_iterations": totals.steps,
+        "steps": recorder.steps,
+        "total_iterations": recorder.steps,
         "seconds": seconds,
         "warmup_steps": totals.group(WARMUP).steps,
         "warmup_seconds": totals.group(WARMUP).ns / 1e9,

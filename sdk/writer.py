@@ -22,12 +22,70 @@ except ImportError:  # Windows: pid and creation time stand in for the lock
 _MACHINE = os.uname().machine if hasattr(os, "uname") else os.environ.get("PROCESSOR_ARCHITECTURE", "")
 _WEAK_ORDER = _MACHINE.lower() not in ("x86_64", "amd64", "i386", "i686")
 
+_WORDS, _COMMIT, _HEAD = ring.SLOT_WORDS, ring.W_COMMIT, ring.H_HEAD
+_DATA = ring.DATA_AT // 8
+FOLD = 64
+"""So many records are added up at once."""
 _own: set[str] = set()
 """Rings this process writes now."""
 
 
-class RingWriter:
-    """Owns one ring file. `commit` is the only call on the hot path."""
+class Slots:
+    """Records in slots, one after the other, round and round. `commit` is the only call on the hot path."""
+
+    def __init__(self, words: memoryview, slots: int) -> None:
+        self.words = words
+        self.head = 0
+        self._slots = slots
+        self._at = _DATA
+        self._end = _DATA + slots * _WORDS
+        self._barrier = threading.Lock()
+        self._barrier.acquire()
+
+    def commit(self, record: memoryview | array[int]) -> None:
+        """Append one record (`SLOT_WORDS` words; the two sequence words are set here)."""
+        at = self._at
+        if at == self._end:
+            at = self._wrap()
+        number = self.head = self.head + 1
+        self._at = after = at + _WORDS
+        words = self.words
+        words[at] = record[0] = record[_COMMIT] = 0
+        if _WEAK_ORDER:
+            self._fence()
+        words[at:after] = record
+        words[after - 1] = number
+        if _WEAK_ORDER:
+            self._fence()
+        words[at] = words[_HEAD] = number
+
+    def _wrap(self) -> int:
+        """At the last slot: grow, or begin at the first one again. Gives the next slot's word."""
+        if self.head == self._slots:
+            self._grow()
+        self._end = _DATA + self._slots * _WORDS
+        return _DATA + self.head % self._slots * _WORDS
+
+    def _fence(self) -> None:
+        self._barrier.release()
+        self._barrier.acquire()
+
+    def _grow(self) -> None:
+        """A ring in memory stays as it is."""
+
+    def newest(self, count: int) -> memoryview:
+        """The words of the last `count` records (at most `FOLD`). They lie in one piece: the recorder's
+        rings have a multiple of `FOLD` slots, and it asks at every multiple."""
+        return self.words[max(_DATA, self._at - count * _WORDS) : self._at]
+
+
+def memory_slots() -> Slots:
+    """For a run without a file: as many records as are added up at once."""
+    return Slots(memoryview(array("Q", bytes((_DATA + FOLD * _WORDS) * 8))), FOLD)
+
+
+class RingWriter(Slots):
+    """Owns one ring file."""
 
     def __init__(
         self,
@@ -38,13 +96,10 @@ class RingWriter:
         started: tuple[int, int] | None = None,
     ) -> None:
         """`started`: (monotonic, wall) ns of the run's begin, when that was before now."""
+        super().__init__(memoryview(b""), slots)
         self.path = path
         self._started = started or (time.monotonic_ns(), time.time_ns())
-        self.head = 0
         self.max_bytes = int(os.environ.get("GPUMON_RING_BYTES", ring.MAX_BYTES))
-        self._slots = slots
-        self._barrier = threading.Lock()
-        self._barrier.acquire()
         self._fd = _create(path, ring.DATA_AT + slots * ring.SLOT_BYTES)
         try:
             self._map()
@@ -78,30 +133,6 @@ class RingWriter:
         for index in range(ring.SCALARS):
             self.scalars[index] = float("nan")
         words[ring.H_MAGIC] = ring.MAGIC
-
-    def commit(self, record: memoryview | array[int]) -> None:
-        """Append one record (`SLOT_WORDS` words; the two sequence words are set here)."""
-        number = self.head + 1
-        if self.head == self._slots:
-            self._grow()
-        words = self.words
-        at = ring.DATA_AT // 8 + (number - 1) % self._slots * ring.SLOT_WORDS
-        words[at] = 0
-        record[0] = 0
-        record[ring.W_COMMIT] = 0
-        if _WEAK_ORDER:
-            self._fence()
-        words[at : at + ring.SLOT_WORDS] = record if isinstance(record, memoryview) else memoryview(record)
-        words[at + ring.W_COMMIT] = number
-        if _WEAK_ORDER:
-            self._fence()
-        words[at] = number
-        words[ring.H_HEAD] = number
-        self.head = number
-
-    def _fence(self) -> None:
-        self._barrier.release()
-        self._barrier.acquire()
 
     def _grow(self) -> None:
         """Double the ring before its first wrap while ten minutes do not fit; else let it wrap."""
