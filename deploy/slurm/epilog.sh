@@ -9,7 +9,7 @@ timeout 10 "$gpumon" runs --json --limit 200 --connect "unix:$socket" 2>/dev/nul
 import json, sys
 for run in json.load(sys.stdin):
     if str(run.get("slurm_job")) == sys.argv[1]:
-        kept = ("id", "state", "steps", "samples_per_second", "gpus")
+        kept = ("run", "state", "steps", "samples_per_s", "gpus", "findings")
         print(json.dumps({key: run.get(key) for key in kept}))
 ' "$SLURM_JOB_ID" 2>/dev/null |
     while IFS= read -r line; do

@@ -35,6 +35,8 @@ class RunRow(msgspec.Struct, frozen=True):
     way: str | None = None
     findings: tuple[str, ...] = ()
     """Ids, the most important first."""
+    slurm_job: str | None = None
+    pod: str | None = None
 
 
 def row(record: RunRecord) -> RunRow:
@@ -58,6 +60,8 @@ def row(record: RunRecord) -> RunRow:
         script=run.script,
         way=run.way,
         findings=tuple(finding.id for finding in record.findings),
+        slurm_job=run.slurm_job,
+        pod=run.pod,
     )
 
 
