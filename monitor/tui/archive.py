@@ -1,25 +1,29 @@
 """The past: runs, readings and the ledger, from a daemon's API or from the store's file itself.
 
-Calls may take a moment (network, disk): screens make them in a worker thread.
+Calls may take a moment (network, disk): screens make them in a worker thread. Failures are `UserError`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import msgspec
 
 from monitor.client import Client
+from monitor.compare import Comparison
 from monitor.errors import UserError
+from monitor.runs.catalog import Catalog, Now
+from monitor.runs.listing import RunRow, from_shown
 from monitor.snapshot import Finding
 from monitor.store.history import History, HistoryPage, RunRecord
 from monitor.store.ledger import Entry
 from monitor.store.schema import StoreError
 
 T = TypeVar("T")
+MOST = 1000
 
 
 class _Ledger(msgspec.Struct):
@@ -27,13 +31,21 @@ class _Ledger(msgspec.Struct):
 
 
 class Archive:
-    """Nothing recorded: the base of the real ones. Failures are `UserError`."""
+    """Nothing recorded: the base of the real ones."""
 
-    where = "no history: there is neither a daemon nor a store"
+    where = "there is neither a daemon nor a store"
 
-    def runs(self) -> list[RunRecord]:
+    def rows(self) -> list[RunRow]:
         """Runs live and past, the newest first."""
         return []
+
+    def record(self, run: str) -> RunRecord:
+        """Everything about one run."""
+        raise UserError(f"there is no run {run}: {self.where}")
+
+    def compare(self, a: str, b: str) -> Comparison:
+        """Run `a` against run `b`."""
+        raise UserError(f"nothing to compare: {self.where}")
 
     def page(self, start: float, end: float, points: int) -> HistoryPage | None:
         """Readings of a stretch of time."""
@@ -51,8 +63,14 @@ class DaemonArchive(Archive):
         self._url = url
         self.where = f"from the daemon {url}" if url else "from the daemon of this machine"
 
-    def runs(self) -> list[RunRecord]:
-        return self._get("/api/v1/runs?limit=500", list[RunRecord])
+    def rows(self) -> list[RunRow]:
+        return self._get(f"/api/v1/runs?limit={MOST}", list[RunRow])
+
+    def record(self, run: str) -> RunRecord:
+        return from_shown(self._get(f"/api/v1/runs/{quote(run, safe='')}", dict[str, Any]))
+
+    def compare(self, a: str, b: str) -> Comparison:
+        return self._get(f"/api/v1/compare?a={quote(a, safe='')}&b={quote(b, safe='')}", Comparison)
 
     def page(self, start: float, end: float, points: int) -> HistoryPage | None:
         return self._get(f"/api/v1/history?from={start:.3f}&to={end:.3f}&points={points}", HistoryPage)
@@ -73,12 +91,22 @@ class DaemonArchive(Archive):
 class StoreArchive(Archive):
     """Reads the file, beside a daemon that writes it or without one."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, now: Callable[[], Now] = Now) -> None:
         self._history = History(path)
+        self._catalog = Catalog(now, self._history)
         self.where = f"from {path}"
 
-    def runs(self) -> list[RunRecord]:
-        return self._ask(lambda: self._history.runs(limit=500))
+    def rows(self) -> list[RunRow]:
+        rows = self._catalog.rows(limit=MOST)
+        if self._catalog.trouble and not rows:
+            raise UserError(self._catalog.trouble)
+        return rows
+
+    def record(self, run: str) -> RunRecord:
+        return self._catalog.record(run)
+
+    def compare(self, a: str, b: str) -> Comparison:
+        return self._catalog.compare(a, b)
 
     def page(self, start: float, end: float, points: int) -> HistoryPage | None:
         return self._ask(lambda: self._history.history(start, end, points))

@@ -8,6 +8,8 @@ from __future__ import annotations
 import codecs
 import locale
 
+from monitor.tui.text import safe
+
 STEPS = " .:-=+*##"
 
 PAIRS = {
@@ -31,9 +33,9 @@ TABLE: dict[int, str] = _braille() | {ord(glyph): plain for glyph, plain in PAIR
 
 def plain(text: str) -> str:
     """`text` in ASCII; what has no stand-in becomes "?"."""
-    if text.isascii():
+    if text.isascii() and text.isprintable():
         return text
-    return text.translate(TABLE).encode("ascii", "replace").decode("ascii")
+    return safe(text).translate(TABLE).encode("ascii", "replace").decode("ascii")
 
 
 def wanted() -> bool:

@@ -98,6 +98,8 @@ def seconds(value: float | None) -> str:
     """A measured time: 312 µs, 45.1 ms, 2.31 s, then minutes."""
     if value is None:
         return ABSENT
+    if value == 0:
+        return "0 s"
     if value < 0.001:
         return f"{_plain(value * 1e6, 3)} µs"
     if value < 1:

@@ -63,5 +63,5 @@ class Replay:
 
     def frame(self) -> Frame:
         sign = "▶" if self.playing else "‖"
-        self._hub.note = f"{sign} replay ×{self.speed:g} {show.date(self.at)}"
+        self._hub.note = f"{sign} replay ×{self.speed:g} {show.date(self.at).split()[0]}"
         return self._hub.frame()

@@ -55,8 +55,9 @@ def _local(settings: Settings, own: bool) -> tuple[list[Feed], Archive]:
     name = socket.gethostname()
     if not own and _answers():
         return [RemoteFeed(None, name)], DaemonArchive(None)
-    archive = StoreArchive(settings.store) if settings.store is not None else Archive()
-    return [OwnFeed(settings, name)], archive
+    return [OwnFeed(settings, name)], StoreArchive(
+        settings.store
+    ) if settings.store is not None else Archive()
 
 
 def _answers() -> bool:

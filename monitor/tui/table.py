@@ -76,7 +76,11 @@ def row(
 ) -> Line:
     """One row; columns without room are left out, columns without a cell are blank."""
     out: list[Span] = list(spans(lead)) if lead else []
+    space = Span(" " * gap)
     for column, width in layout.values():
-        out += [*fit(cells.get(column.name, ""), width, column.align), Span(" " * gap)]
-    extent = sum(len(span.text) for span in out)
-    return Line(tuple(out), (Slot(0, extent, key),) if key is not None else ())
+        out += fit(cells.get(column.name, ""), width, column.align)
+        out.append(space)
+    if key is None:
+        return Line(tuple(out))
+    extent = len(out[0].text if lead else "") + sum([width + gap for _, width in layout.values()])
+    return Line(tuple(out), (Slot(0, extent, key),))

@@ -51,9 +51,9 @@ def differences(before: Line, after: Line) -> list[tuple[int, int]]:
     out: list[tuple[int, int]] = []
     x = 0
     for old, new in zip(before.spans, after.spans, strict=True):
-        end = x + (len(new.text) if new.text.isascii() else cell_len(new.text))
+        end = x + cells(new.text)
         if old != new:
-            if end != x + (len(old.text) if old.text.isascii() else cell_len(old.text)):
+            if end != x + cells(old.text):
                 return [(0, max(width_of(before.spans), width_of(after.spans)))]
             if out and x - out[-1][1] <= NEAR:
                 out[-1] = (out[-1][0], end)
@@ -80,16 +80,28 @@ Cell = str | Span | Sequence[Span]
 
 
 def spans(cell: Cell, role: str = "") -> tuple[Span, ...]:
-    """Anything a view writes for a cell, as spans."""
+    """Anything a view writes for a cell, as spans that are safe to print."""
     if isinstance(cell, str):
-        return (Span(cell, role),)
+        return (Span(safe(cell), role),)
     if isinstance(cell, Span):
-        return (cell,)
-    return tuple(cell)
+        return (cell,) if cell.text.isprintable() else (Span(safe(cell.text), cell.role),)
+    return tuple([span if span.text.isprintable() else Span(safe(span.text), span.role) for span in cell])
+
+
+def safe(text: str) -> str:
+    """Names and command lines come from other people's processes: no control character gets through."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else " " for char in text)
 
 
 def width_of(cell: Iterable[Span]) -> int:
-    return sum(cell_len(span.text) for span in cell)
+    return sum([cells(text) for text, _ in cell])
+
+
+def cells(text: str) -> int:
+    """How many cells a text takes; most texts are ASCII and need no look at a table."""
+    return len(text) if text.isascii() else cell_len(text)
 
 
 def clip(text: str, width: int) -> str:
@@ -105,11 +117,13 @@ def clip(text: str, width: int) -> str:
 def fit(cell: Cell, width: int, align: str = "<") -> list[Span]:
     """A cell in exactly `width` cells."""
     parts = list(spans(cell))
-    extent = width_of(parts)
+    extent = cells(parts[0].text) if len(parts) == 1 else width_of(parts)
+    if extent == width:
+        return parts
     if extent > width:
         return _cut(parts, width)
-    blank = [Span(" " * (width - extent))] if extent < width else []
-    return blank + parts if align == ">" else parts + blank
+    blank = Span(" " * (width - extent))
+    return [blank, *parts] if align == ">" else [*parts, blank]
 
 
 def _cut(parts: list[Span], width: int) -> list[Span]:

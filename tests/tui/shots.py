@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.tui import scenes
+from tests.tui.past import Recorded
 from tests.tui.stage import SIZES, StagedApp, picture, pictures, pressing, staged
 
 GOLDEN = Path(__file__).with_name("golden")
@@ -66,7 +67,12 @@ def own(**options: Any) -> StagedApp:
     return StagedApp([("lab-07", list(scenes.ticks("data-bound")))], mode="own", **options)
 
 
-MADE = {"disconnected": disconnected, "stale": stale, "hosts": hosts, "own": own}
+def past(**options: Any) -> StagedApp:
+    """Nothing runs now, but something did."""
+    return staged("one-busy", archive=Recorded(), **options)
+
+
+MADE = {"past": past, "disconnected": disconnected, "stale": stale, "hosts": hosts, "own": own}
 
 OVERVIEWS = [Shot(f"overview-{scene}", scene) for scene in (*scenes.SCENES, "disconnected", "stale", "hosts")]
 SMALL = ("80x24", "120x40")
@@ -78,6 +84,9 @@ DETAILS = [
     Shot("gpu-lost", "lost", SMALL, ("down", "down", "down", "down", "down", "enter")),
     Shot("processes", "eight", tuple(SIZES), ("p",)),
     Shot("tree", "eight", SMALL, ("p", "t")),
+    Shot("history", "past", SMALL, ("h",)),
+    Shot("compare", "past", SMALL, ("h", "m", "down", "c")),
+    Shot("replay", "past", SMALL, ("h", "down", "R", "space", *("greater_than_sign",) * 25)),
     Shot("help", "eight", SMALL, ("question_mark",)),
     Shot("own-readings", "own", ("80x24",)),
     Shot("ascii", "eight", SMALL, (), {"ascii_only": True}),

@@ -91,6 +91,7 @@ def pressing(*keys: str) -> Act | None:
     async def act(pilot: Pilot[None]) -> None:
         for key in keys:
             await pilot.press(key)
+            await pilot.app.workers.wait_for_complete()
             await pilot.pause()
 
     return act

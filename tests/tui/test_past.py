@@ -5,13 +5,10 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-import msgspec
 import pytest
 from textual.pilot import Pilot
 
-from monitor.snapshot import Finding
-from monitor.store.history import HistoryPage, RunRecord, Series
-from monitor.store.ledger import Entry
+from monitor.runs.listing import RunRow
 from monitor.tui import layout as layouts
 from monitor.tui.archive import Archive, StoreArchive
 from monitor.tui.layout import Layout
@@ -22,57 +19,8 @@ from monitor.tui.screens.replay import ReplayScreen
 from monitor.tui.screens.run import RunScreen
 from tests.conftest import wait_for
 from tests.tui import scenes
+from tests.tui.past import SLOW, START, Recorded, page
 from tests.tui.stage import StagedApp, characters, staged
-
-START = scenes.NOW - 3120
-
-
-def record(
-    name: str, shares: dict[str, float], step: float, started: float, findings: tuple[Finding, ...] = ()
-) -> RunRecord:
-    run = scenes.run(name, shares, step, state="ended")
-    return RunRecord(
-        msgspec.structs.replace(run, started=started, ended=started + 3000), findings, started + 3000
-    )
-
-
-SLOW = record("resnet50-naive", scenes.STARVED, 0.312, START, (scenes.NO_WORKERS,))
-FAST = record("resnet50-fast", scenes.HEALTHY, 0.121, START + 60)
-
-
-def page() -> HistoryPage:
-    times = tuple(START + second for second in range(0, 3000, 2))
-    use = tuple(0.2 if t < START + 1500 else 0.9 for t in times)
-    rate = tuple(100.0 + n for n in range(len(times)))
-
-    def series(subject: str, field: str, values: tuple[float, ...]) -> Series:
-        return Series(subject, field, times, values, values, values)
-
-    return HistoryPage(
-        START,
-        START + 3000,
-        2.0,
-        (
-            series("gpu:GPU-0000", "utilization_ratio", use),
-            series(f"run:{SLOW.run.id}", "samples_per_second", rate),
-            series(f"run:{SLOW.run.id}", "phase_data_ratio", use),
-        ),
-    )
-
-
-class Recorded(Archive):
-    """An archive with two runs, their readings, and a realised prediction."""
-
-    where = "from the test"
-
-    def runs(self) -> list[RunRecord]:
-        return [FAST, SLOW]
-
-    def page(self, start: float, end: float, points: int) -> HistoryPage | None:
-        return page()
-
-    def ledger(self, finding: Finding) -> list[Entry]:
-        return [Entry(SLOW.run.id, finding.id, "", "train.py", 1.7, 2.1, 2.4, START, FAST.run.id, 2.2)]
 
 
 def run_script(app: StagedApp, script: object, size: tuple[int, int] = (120, 40)) -> None:
@@ -101,14 +49,14 @@ def test_past_runs_are_listed_opened_and_compared() -> None:
         assert isinstance(app.screen, RunScreen) and "The GPU waits for data" in characters(app)
         await pilot.press("escape", "m", "up", "c")
         await until(pilot, app, "B is faster")
-        assert isinstance(app.screen, CompareScreen) and "realised ×2.5" in characters(app)
+        assert isinstance(app.screen, CompareScreen) and "predicted ×2.1 (1.7–2.4)" in characters(app)
 
     run_script(staged("no-run", archive=Recorded()), script)
 
 
 def test_a_history_that_fails_says_why() -> None:
     class Broken(Archive):
-        def runs(self) -> list[RunRecord]:
+        def rows(self) -> list[RunRow]:
             from monitor.errors import UserError
 
             raise UserError("the history cannot be read: disk on fire")
@@ -139,8 +87,12 @@ def test_a_run_is_replayed_with_seek_and_speed() -> None:
         assert isinstance(screen, ReplayScreen)
         await pilot.press("space", "greater_than_sign", "full_stop", "right_square_bracket")
         await pilot.pause()
-        assert not screen.replay.playing and screen.replay.at >= START + 70 and screen.replay.speed == 16
+        assert not screen.play.playing and screen.play.at >= START + 70 and screen.play.speed == 16
         assert "50 m 00 s" in characters(app).splitlines()[-2] and "‖" in characters(app)
+        await pilot.press("tab", "enter")
+        await until(pilot, app, "Phases over time")
+        assert "replay" in characters(app).splitlines()[0]
+        await pilot.press("escape")
         await pilot.press("escape")
         await pilot.pause()
         assert "replay" not in characters(app).splitlines()[0]
@@ -175,7 +127,7 @@ def test_a_replay_stops_at_the_end_and_stays_inside() -> None:
 
 def test_an_empty_store_is_no_error(tmp_path: Path) -> None:
     archive = StoreArchive(tmp_path / "absent.db")
-    assert archive.runs() == [] and archive.ledger(scenes.NO_WORKERS) == []
+    assert archive.rows() == [] and archive.ledger(scenes.NO_WORKERS) == []
 
 
 def test_the_layout_survives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -208,3 +208,10 @@ def test_every_glyph_has_one_ascii_character() -> None:
     assert all(len(stand_in) == 1 and stand_in.isascii() for stand_in in PAIRS.values())
     assert plain("▲ 31 % — ×2.1 ⣿⣿") == "! 31 % - x2.1 ##"
     assert plain("名前") == "??"
+
+
+def test_control_characters_of_other_programs_never_reach_the_terminal() -> None:
+    hostile = "train\x1b]0;owned\x07.py\n--x\u202e"
+    made = line(Span(hostile), hostile, [Span(hostile)], width=90)
+    assert made.text.isprintable() and width_of(fit(hostile, 12)) == 12
+    assert plain(hostile).isprintable()

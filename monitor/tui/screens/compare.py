@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 from textual.widget import Widget
 
-from monitor.compare import compare
-from monitor.store.history import RunRecord
+from monitor.compare import Comparison
 from monitor.tui.screens.page import Page
 from monitor.tui.text import Block
 from monitor.tui.views import history as view
@@ -17,9 +16,9 @@ from monitor.tui.widgets.panel import Panel, Room
 class CompareScreen(Page):
     crumb = "compare"
 
-    def __init__(self, a: RunRecord, b: RunRecord) -> None:
+    def __init__(self, found: Comparison) -> None:
         super().__init__()
-        self._found = compare(a, b)
+        self._found = found
 
     def body(self) -> Iterable[Widget]:
         yield Panel(self._content, id="main")

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import ClassVar
 
 from textual import on, work
 from textual.binding import Binding, BindingType
+from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input
 
 from monitor.errors import UserError
-from monitor.store.history import RunRecord
+from monitor.runs.listing import RunRow
 from monitor.tui.recording import Recording
 from monitor.tui.screens.compare import CompareScreen
 from monitor.tui.screens.page import Page
@@ -37,7 +38,7 @@ class HistoryScreen(Page):
 
     def __init__(self) -> None:
         super().__init__()
-        self._records: list[RunRecord] = []
+        self._rows: list[RunRow] = []
         self._marked: list[str] = []
         self._note = "reading the history…"
         self._text = ""
@@ -46,10 +47,10 @@ class HistoryScreen(Page):
         bar = Input(placeholder="filter: name, user, script, state…", id="filter")
         bar.display = False
         yield bar
-        yield Panel(lambda room: self._table(room), id="table")
+        yield Panel(self._table, id="table")
 
     def _table(self, room: Room) -> Block:
-        return view.table(self._records, self._marked, room, self._note, self._text)
+        return view.table(self._rows, self._marked, room, self._note, self._text)
 
     def on_mount(self) -> None:
         self.query_one("#table").focus()
@@ -59,79 +60,78 @@ class HistoryScreen(Page):
     def _load(self) -> None:
         archive = self.monitor.archive
         try:
-            records, note = archive.runs(), f"no run recorded yet ({archive.where})"
+            rows, note = archive.rows(), f"no run recorded yet ({archive.where})"
         except UserError as error:
-            records, note = [], error.sentence
-        self.app.call_from_thread(self._loaded, records, note)
+            rows, note = [], error.sentence
+        self.app.call_from_thread(self._loaded, rows, note)
 
-    def _loaded(self, records: list[RunRecord], note: str) -> None:
-        self._records, self._note = records, note
+    def _loaded(self, rows: list[RunRow], note: str) -> None:
+        self._rows, self._note = rows, note
         self.query_one("#table", Panel).rebuild()
 
-    def _chosen(self) -> RunRecord | None:
-        key = self.query_one("#table", Panel).cursor
-        return self._record(key[1]) if isinstance(key, tuple) else None
+    @work(thread=True, exclusive=True)
+    def _fetch(self, question: Callable[[], Screen[None]]) -> None:
+        """Ask the archive and open what comes of it; a failure is one sentence on the screen."""
+        try:
+            made = question()
+        except UserError as error:
+            self.app.call_from_thread(self.notify, error.sentence, severity="warning")
+            return
+        self.app.call_from_thread(self._open_screen, made)
 
-    def _record(self, run_id: str) -> RunRecord | None:
-        return next((record for record in self._records if record.run.id == run_id), None)
+    def _open_screen(self, made: Screen[None]) -> None:
+        self.app.push_screen(made)
+
+    def _chosen(self) -> str | None:
+        key = self.query_one("#table", Panel).cursor
+        return str(key[1]) if isinstance(key, tuple) else None
 
     def open(self, key: Hashable) -> None:
         match key:
             case ("past", str(run_id)):
-                record = self._record(run_id)
-                if record is not None:
-                    host = record.run.hostname or ""
-                    self.app.push_screen(RunScreen(host, run_id, record.run, record.findings))
+                self._fetch(lambda: self._run_screen(run_id))
+
+    def _run_screen(self, run_id: str) -> Screen[None]:
+        record = self.monitor.archive.record(run_id)
+        return RunScreen(record.run.hostname or "", run_id, record.run, record.findings)
 
     def action_mark(self) -> None:
-        record = self._chosen()
-        if record is None:
+        run_id = self._chosen()
+        if run_id is None:
             return
-        if record.run.id in self._marked:
-            self._marked.remove(record.run.id)
+        if run_id in self._marked:
+            self._marked.remove(run_id)
         else:
-            self._marked = [*self._marked[-1:], record.run.id]
+            self._marked = [*self._marked[-1:], run_id]
         self.query_one("#table", Panel).rebuild()
 
     def action_compare(self) -> None:
-        """The older one is A."""
+        """The two marked, or the marked one with the chosen one: the older is A."""
         chosen = self._chosen()
-        ids = list(
-            dict.fromkeys([*self._marked, *([chosen.run.id] if chosen and len(self._marked) < 2 else [])])
-        )
-        pair = [record for record in (self._record(run_id) for run_id in ids) if record is not None]
-        if len(pair) < 2:
+        ids = [
+            *self._marked,
+            *([chosen] if chosen and len(self._marked) < 2 and chosen not in self._marked else []),
+        ]
+        if len(ids) < 2:
             self.notify("mark a run with m first, then choose another", severity="warning")
             return
-        self.app.push_screen(CompareScreen(*sorted(pair[:2], key=lambda record: record.run.started)))
+        a, b = sorted(ids, key=lambda run_id: next(one.started for one in self._rows if one.run == run_id))
+        self._fetch(lambda: CompareScreen(self.monitor.archive.compare(a, b)))
 
     def action_replay(self) -> None:
-        record = self._chosen()
-        if record is not None:
-            self._prepare(record)
+        run_id = self._chosen()
+        if run_id is not None:
+            self._fetch(lambda: self._replay_screen(run_id))
 
-    @work(thread=True, exclusive=True)
-    def _prepare(self, record: RunRecord) -> None:
-        """Fetch the readings of the run's time, then start."""
-        end = record.run.ended or record.updated
-        points = max(1, min(POINTS, int(end - record.run.started)))
-        try:
-            page = (
-                self.monitor.archive.page(record.run.started, end, points)
-                if end > record.run.started
-                else None
-            )
-        except UserError as error:
-            self.app.call_from_thread(self.notify, error.sentence, severity="error")
-            return
+    def _replay_screen(self, run_id: str) -> Screen[None]:
+        """Fetch the readings of the run's time."""
+        record = self.monitor.archive.record(run_id)
+        start, end = record.run.started, record.run.ended or record.updated
+        points = max(1, min(POINTS, int(end - start)))
+        page = self.monitor.archive.page(start, end, points) if end > start else None
         if page is None or not page.series:
-            self.app.call_from_thread(self.notify, "no readings of that time were kept", severity="warning")
-            return
-        cards = [gpu for _, gpu in self.frame.gpus()]
-        self.app.call_from_thread(self._start, Recording(record, page, cards))
-
-    def _start(self, recording: Recording) -> None:
-        self.app.push_screen(ReplayScreen(recording))
+            raise UserError("no readings of that time were kept")
+        return ReplayScreen(Recording(record, page, [gpu for _, gpu in self.frame.gpus()]))
 
     def action_filter(self) -> None:
         bar = self.query_one("#filter", Input)

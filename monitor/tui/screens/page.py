@@ -18,6 +18,7 @@ from monitor.tui.widgets.panel import Panel, Room
 
 if TYPE_CHECKING:
     from monitor.tui.app import GpumonApp
+    from monitor.tui.replay import Replay
 
 
 class Page(Screen[None]):
@@ -27,6 +28,8 @@ class Page(Screen[None]):
         Binding("escape", "back", "Back", tooltip="Back to the screen before"),
     ]
     crumb = ""
+    replay: Replay | None = None
+    """Set on the screens of a replay: they are drawn from it, not from what is live."""
 
     def compose(self) -> ComposeResult:
         yield Panel(self._header, id="header", focusable=False)
@@ -43,7 +46,7 @@ class Page(Screen[None]):
 
     @property
     def frame(self) -> Frame:
-        return self.monitor.frame
+        return self.replay.frame() if self.replay is not None else self.monitor.frame
 
     def _header(self, room: Room) -> Block:
         return top.header(self.frame, room, self.crumb)

@@ -9,10 +9,11 @@ from textual.binding import Binding, BindingType
 from textual.widget import Widget
 
 from monitor.tui import format as show
-from monitor.tui.frame import Frame
 from monitor.tui.recording import Recording
 from monitor.tui.replay import Replay
 from monitor.tui.screens.overview import Overview
+from monitor.tui.screens.page import Page
+from monitor.tui.screens.routes import screen_for
 from monitor.tui.text import Block, Line, Slot, Span
 from monitor.tui.widgets.panel import Panel, Room
 
@@ -23,10 +24,10 @@ class ReplayScreen(Overview):
     extra_lines = 1
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "play", "Play", tooltip="Stop and go on"),
-        Binding("comma", "seek(-10)", "-10 s", key_display=",", tooltip="Ten seconds back"),
+        Binding("comma", "seek(-10)", "-10 s", show=False, tooltip="Ten seconds back"),
         Binding("full_stop", "seek(10)", "+10 s", key_display=".", tooltip="Ten seconds on"),
         Binding("left_square_bracket", "speed(-1)", "Slower", show=False, tooltip="Half the speed"),
-        Binding("right_square_bracket", "speed(1)", "Faster", key_display="]", tooltip="Twice the speed"),
+        Binding("right_square_bracket", "speed(1)", "Faster", show=False, tooltip="Twice the speed"),
         Binding("less_than_sign", "seek(-60)", "-1 min", show=False, tooltip="A minute back"),
         Binding("greater_than_sign", "seek(60)", "+1 min", show=False, tooltip="A minute on"),
         Binding("0", "seek(-1000000000)", "Begin", show=False, tooltip="To the begin"),
@@ -37,12 +38,8 @@ class ReplayScreen(Overview):
 
     def __init__(self, recording: Recording) -> None:
         super().__init__()
-        self.replay = Replay(recording)
+        self.play = self.replay = Replay(recording)
         self.crumb = f"replay {recording.record.run.name}"
-
-    @property
-    def frame(self) -> Frame:
-        return self.replay.frame()
 
     def body(self) -> Iterable[Widget]:
         yield from super().body()
@@ -53,13 +50,15 @@ class ReplayScreen(Overview):
         self.set_interval(1.0, self._tick)
 
     def _tick(self) -> None:
-        if self.is_current and self.replay.playing:
-            self.replay.tick()
-            self.show_frame()
+        """Play on while this screen, or one opened from it, is in front."""
+        front = self.app.screen
+        if isinstance(front, Page) and front.replay is self.play and self.play.playing:
+            self.play.tick()
+            front.show_frame()
 
     def _bar(self, room: Room) -> Block:
         """Where the replay is; a click jumps there."""
-        replay, recording = self.replay, self.replay.recording
+        replay, recording = self.play, self.play.recording
         length = recording.end - recording.start
         done_words = f"{show.duration(replay.at - recording.start)} of {show.duration(length)}"
         text = f" {done_words} · {show.clock(replay.at)} "
@@ -84,21 +83,26 @@ class ReplayScreen(Overview):
     def open(self, key: Hashable) -> None:
         match key:
             case ("jump", float(moment)):
-                self.replay.seek(moment)
+                self.play.seek(moment)
                 self.show_frame()
+            case _:
+                made = screen_for(key)
+                if isinstance(made, Page):
+                    made.replay = self.play
+                    self.app.push_screen(made)
 
     def action_play(self) -> None:
-        if self.replay.at >= self.replay.recording.end:
-            self.replay.seek(self.replay.recording.start)
-        self.replay.playing = not self.replay.playing
+        if self.play.at >= self.play.recording.end:
+            self.play.seek(self.play.recording.start)
+        self.play.playing = not self.play.playing
         self.show_frame()
 
     def action_seek(self, by: int) -> None:
-        self.replay.seek(self.replay.at + by)
+        self.play.seek(self.play.at + by)
         self.show_frame()
 
     def action_speed(self, by: int) -> None:
-        self.replay.faster(by)
+        self.play.faster(by)
         self.show_frame()
 
     def action_back(self) -> None:

@@ -94,6 +94,7 @@ class RunScreen(Page):
             rundetail.ranks,
             rundetail.stalls,
             rundetail.loader,
+            rundetail.hotspots,
             rundetail.scalars,
             rundetail.configuration,
         )

@@ -2,87 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from monitor.compare import Comparison, Side
+from monitor.runs.listing import RunRow
 from monitor.snapshot import Speedup
-from monitor.store.history import RunRecord
 from monitor.tui import format as show
 from monitor.tui.table import Column, chosen, heading, row
 from monitor.tui.text import Block, Cell, Line, Span, clip, fit, line
 from monitor.tui.views.marks import RUN
 from monitor.tui.views.remedy import section
-from monitor.tui.widgets.graph import bar, phase_bar, role_of
+from monitor.tui.views.runs import trend
+from monitor.tui.widgets.graph import bar, role_of
 from monitor.tui.widgets.panel import Room
 
 COLUMNS = (
     Column("mark", "", 1),
-    Column("name", "History", 18, grow=1, most=30),
+    Column("name", "History", 20, grow=1, most=34),
     Column("started", "started", 11),
     Column("lasted", "lasted", 9, ">", drop=3),
+    Column("ranks", "ranks", 5, ">", drop=6),
     Column("steps", "steps", 6, ">", drop=5),
     Column("samples", "samples/s", 9, ">"),
-    Column("p50", "p50", 8, ">", drop=6),
-    Column("starved", "starved", 7, ">", drop=2),
-    Column("phases", "where the step went", 18, drop=4, grow=2, most=60),
+    Column("its", "it/s", 6, ">", drop=7),
+    Column("p50", "p50", 8, ">", drop=4),
+    Column("trend", "trend", 6, ">", drop=2),
     Column("state", "state", 8),
     Column("user", "user", 9, drop=8),
-    Column("commit", "git", 8, drop=9),
-    Column("found", "findings", 8, ">", drop=7),
+    Column("script", "script", 14, drop=9, grow=1, most=30),
+    Column("found", "findings", 16, drop=1, grow=2, most=60),
 )
 
 
-def table(
-    records: Sequence[RunRecord], marked: Collection[str], room: Room, note: str, text: str = ""
-) -> Block:
+def table(rows: Sequence[RunRow], marked: Sequence[str], room: Room, note: str, text: str = "") -> Block:
     """A row a run; the marked ones carry a sign."""
     gap = 1 if room.width < 100 else 2
     layout = chosen(COLUMNS, room.width - 2, gap)
     head = heading(layout, gap=gap, lead=1)
-    rows = [
-        row(
-            layout,
-            _cells(
-                record, record.run.id in marked, layout["phases"][1] if "phases" in layout else 0, room.plain
-            ),
-            key=("past", record.run.id),
-            gap=gap,
-            lead=" ",
-        )
-        for record in records
-        if matches(record, text)
-    ]
-    return Block((Line(head.spans),), tuple(rows) or (line(Span(f"   {note}", "dim"), width=room.width),))
+    shown = [one for one in rows if matches(one, text)]
+    lines = [row(layout, _cells(one, marked), key=("past", one.run), gap=gap, lead=" ") for one in shown]
+    empty = line(Span(f"   no run matches “{text}”" if rows else f"   {note}", "dim"), width=room.width)
+    return Block((Line(head.spans),), tuple(lines) or (empty,))
 
 
-def matches(record: RunRecord, text: str) -> bool:
-    run = record.run
-    where = " ".join(
-        str(v) for v in (run.id, run.name, run.user, run.script, run.state, run.git_commit) if v
-    ).lower()
+def matches(one: RunRow, text: str) -> bool:
+    where = " ".join(str(v) for v in (one.run, one.name, one.user, one.script, one.state) if v).lower()
     return all(word in where for word in text.lower().split())
 
 
-def _cells(record: RunRecord, marked: bool, bar_width: int, plain: bool) -> dict[str, Cell]:
-    run, mark = record.run, RUN[record.run.state]
-    ended = run.ended or record.updated
-    worst = sum(f.severity in ("critical", "warning") for f in record.findings)
+def _cells(one: RunRow, marked: Sequence[str]) -> dict[str, Cell]:
+    mark = RUN.get(one.state, RUN["ended"])
     return {
-        "mark": Span("✓" if marked else " ", "accent"),
-        "name": [mark.span, Span(f" {run.name}", "strong")],
-        "started": show.date(run.started),
-        "lasted": show.duration(ended - run.started),
-        "steps": show.count(run.steps),
-        "samples": show.number(run.samples_per_second),
-        "p50": show.seconds(run.step.p50),
-        "starved": show.percent(run.starved_ratio),
-        "phases": phase_bar({p.name: p.share for p in run.phases}, bar_width, plain=plain)
-        if bar_width
-        else "",
-        "state": Span(mark.word, mark.role),
-        "user": Span(run.user or show.ABSENT, "dim"),
-        "commit": Span((run.git_commit or show.ABSENT)[:8], "dim"),
-        "found": Span(str(worst) if worst else "none", "warn" if worst else "dim"),
+        "mark": Span("AB"[marked.index(one.run)] if one.run in marked else " ", "accent"),
+        "name": [mark.span, Span(f" {one.name}", "strong")],
+        "started": show.date(one.started),
+        "lasted": show.duration(one.ended - one.started) if one.ended else show.ABSENT,
+        "ranks": str(one.ranks),
+        "steps": show.count(one.steps),
+        "samples": show.number(one.samples_per_s),
+        "its": show.number(one.iterations_per_s),
+        "p50": show.seconds(one.step_p50_s),
+        "trend": trend(one.trend_ratio),
+        "state": Span(one.state, mark.role),
+        "user": Span(one.user or show.ABSENT, "dim"),
+        "script": Span((one.script or show.ABSENT).rpartition("/")[2], "dim"),
+        "found": Span(
+            ", ".join(name for name in one.findings if not name.startswith("healthy")) or "none", "dim"
+        ),
     }
 
 

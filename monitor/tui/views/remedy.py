@@ -104,7 +104,7 @@ def _gain_lines(finding: Finding, width: int) -> list[Line]:
     speed = finding.speedup
     if speed is None:
         return [line(Span("not predicted: it removes a fault, not a cost", "dim"))]
-    out = [line(Span(gain(finding), "gain"), Span("  steps per second, likely (low–high)", "dim"))]
+    out = [line(Span(gain(finding), "gain"), Span("  step rate, likely (low–high)", "dim"))]
     out += [scale(speed, min(width, 60))]
     return out + [line(Span(text, "dim")) for text in wrap(speed.why, width)] if speed.why else out
 

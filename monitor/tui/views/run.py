@@ -14,6 +14,7 @@ from monitor.tui.widgets.graph import history, letter, nice, phase_bar, phase_or
 from monitor.tui.widgets.panel import Room
 
 GUTTER = 12
+HOLD_SECONDS = 2.0
 STALL_LETTERS = {"validate": "V", "checkpoint": "C", "recompile": "R", "gc": "G", "log": "L", "data": "D"}
 
 
@@ -25,7 +26,7 @@ def summary(run: Run, now: float, room: Room) -> list[Line]:
     facts = [
         f"{mark.word} {since}",
         run.user,
-        run.script or run.command,
+        " ".join((run.script or run.command or "").split()),
         f"git {run.git_commit}" if run.git_commit else None,
     ]
     facts += [run.container, run.pod, f"slurm {run.slurm_job}" if run.slurm_job else None]
@@ -128,6 +129,15 @@ class Axis:
         self.cells = max(1, width // len(self.windows)) if self.windows else 1
         self.width = self.cells * len(self.windows)
 
+    def held(self, values: Sequence[float | None]) -> list[float | None]:
+        """A reading taken once a tick stands for the short windows until the next one."""
+        out: list[float | None] = []
+        since = HOLD_SECONDS
+        for window, value in zip(self.windows, values, strict=True):
+            since = 0.0 if value is not None else since + window.seconds
+            out.append(value if value is not None or since > HOLD_SECONDS or not out else out[-1])
+        return out
+
     def spread(self, values: Iterable[float | None]) -> list[float | None]:
         return [value for value in values for _ in range(2 * self.cells)]
 
@@ -188,7 +198,7 @@ def graph(
     for index, text in enumerate(rows):
         label = say(top) if index == 0 else say(low) if index == height - 1 and height > 1 else ""
         lines.append(
-            line(fit(Span(label if label != "0 µs" else "0", "dim"), GUTTER - 1, ">"), " ", Span(text, role))
+            line(fit(Span(label if label != "0 s" else "0", "dim"), GUTTER - 1, ">"), " ", Span(text, role))
         )
     return lines
 
@@ -225,7 +235,7 @@ def graphs(run: Run, room: Room, height: int = 3) -> list[Line]:
             "GPU use",
             "",
             axis,
-            [w.gpu_utilization_ratio for w in ws],
+            axis.held([w.gpu_utilization_ratio for w in ws]),
             room,
             unit="ratio",
             height=height,
@@ -240,12 +250,20 @@ def graphs(run: Run, room: Room, height: int = 3) -> list[Line]:
             height=height,
             role="accent",
         ),
-        graph("GPU memory", "", axis, [w.device_memory_bytes for w in ws], room, unit="bytes", height=height),
+        graph(
+            "GPU memory",
+            "",
+            axis,
+            axis.held([w.device_memory_bytes for w in ws]),
+            room,
+            unit="bytes",
+            height=height,
+        ),
         graph(
             "Host memory",
             "resident, with workers",
             axis,
-            [w.rss_bytes for w in ws],
+            axis.held([w.rss_bytes for w in ws]),
             room,
             unit="bytes",
             height=height,

@@ -112,6 +112,24 @@ def scalars(run: Run, room: Room) -> list[Line]:
     return [section("Scalars"), *pairs_lines(own | probes, room), line()]
 
 
+def hotspots(run: Run, room: Room) -> list[Line]:
+    """Which lines of the user's code a phase's time goes to, from a few sampled steps."""
+    found = [spot for spot in run.config.get("hotspots") or () if isinstance(spot, Mapping)]
+    if not found:
+        return []
+    lines = [section("Hot lines")]
+    for spot in found[:8]:
+        name = str(spot.get("file", "?")).rpartition("/")[2]
+        where = f"  {name}:{spot.get('line', '?')} {spot.get('function', '')}"
+        share = fit(Span(show.percent(spot.get("share")), "strong"), 5, ">")
+        took = fit(show.seconds(spot.get("seconds")), 10, ">")
+        phase = fit(str(spot.get("phase", "")), 10)
+        lines.append(line("   ", phase, share, took, Span(where, "accent"), width=room.width))
+        if spot.get("code"):
+            lines.append(line(" " * 30, Span(str(spot["code"]).strip(), "dim"), width=room.width))
+    return [*lines, line()]
+
+
 def configuration(run: Run, room: Room) -> list[Line]:
     """What is configured, a group a line."""
     if not run.config:
@@ -121,14 +139,10 @@ def configuration(run: Run, room: Room) -> list[Line]:
     for key, value in run.config.items():
         if isinstance(value, Mapping):
             lines += _group(key, value, room)
-        elif isinstance(value, list):
-            lines += [
-                made
-                for item in value
-                for made in _group(key, item if isinstance(item, Mapping) else {"": item}, room)
-            ]
+        elif isinstance(value, list) and key != "hotspots":
+            lines += _group(key, {"": show.value_of(key, value)}, room)
     if run.command:
-        lines += _group("command", {"": run.command}, room)
+        lines += _group("command", {"": " ".join(run.command.split())}, room)
     return [*lines, line()]
 
 

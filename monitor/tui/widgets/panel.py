@@ -20,7 +20,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from monitor.tui.ascii import plain
-from monitor.tui.text import Block, Line, Slot, differences
+from monitor.tui.text import Block, Line, Slot, differences, safe
 from monitor.tui.theme import Palette
 
 
@@ -80,6 +80,7 @@ class Panel(ScrollView, can_focus=True):
         self._lines: tuple[Line, ...] = ()
         self._head = 0
         self._built = 0
+        self._base = Style.null()
         self._cursor: Hashable = None
         self._place = (0, 0)
         self.can_focus = focusable
@@ -135,17 +136,21 @@ class Panel(ScrollView, can_focus=True):
 
     # ── drawing ──────────────────────────────────────────────────────────────────────────────────
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        self._base = self.rich_style
+        return super().render_lines(crop)
+
     def render_line(self, y: int) -> Strip:
         index = y if y < self._head else y + round(self.scroll_offset.y)
         width = self.size.width
         if index >= len(self._lines):
-            return Strip.blank(width, self.rich_style)
+            return Strip.blank(width, self._base)
         line = self._lines[index]
         strip = Strip(self._segments(line))
         slot = self._slot_here(line, index)
         if slot is not None and (self.has_focus or self.has_class("keeps-cursor")):
             strip = self._mark(strip, slot)
-        return strip.adjust_cell_length(width).apply_style(self.rich_style)
+        return strip.adjust_cell_length(width).apply_style(self._base)
 
     def _segments(self, line: Line) -> list[Segment]:
         """Spans as segments. Blanks join what stands before them: fewer colour codes to send."""
@@ -155,7 +160,7 @@ class Panel(ScrollView, can_focus=True):
             if out and not role and text.isspace() and _groundless(out[-1].style):
                 out[-1] = Segment(out[-1].text + text, out[-1].style)
             else:
-                out.append(Segment(plain(text) if ascii_only else text, styles[role]))
+                out.append(Segment(plain(text) if ascii_only else safe(text), styles[role]))
         return out
 
     @property
