@@ -32,19 +32,28 @@ T = TypeVar("T")
 class Phase:
     """A named phase as a context manager. One object per name, entered as often as wanted."""
 
-    __slots__ = ("_id", "_recorder")
+    __slots__ = ("_id", "_monitor", "_recorder")
 
-    def __init__(self, recorder: Recorder, phase: int) -> None:
-        self._recorder = recorder
+    def __init__(self, monitor: TrainingMonitor, phase: int) -> None:
+        self._monitor = monitor
+        self._recorder = monitor.recorder
         self._id = phase
 
     def __enter__(self) -> None:
-        if not Compiling.check():
+        if Compiling.check():
+            return
+        try:
             self._recorder.push(self._id)
+        except Exception as error:  # noqa: BLE001 — the guard of the loop, as in TrainingMonitor.step
+            self._monitor.failed(error)
 
     def __exit__(self, *failure: object) -> None:
-        if not Compiling.check():
+        if Compiling.check():
+            return
+        try:
             self._recorder.pop()
+        except Exception as error:  # noqa: BLE001 — the same
+            self._monitor.failed(error)
 
 
 class TrainingMonitor:
@@ -212,7 +221,7 @@ class TrainingMonitor:
         self.claim()
         ids = self._recorder.names.ids
         known = self._recorder.register(name) if name not in ids else ids[name]
-        phase = self._phases[name] = Phase(self._recorder, known)
+        phase = self._phases[name] = Phase(self, known)
         self._meta_changed()
         return phase
 
@@ -221,12 +230,15 @@ class TrainingMonitor:
         if Compiling.check():
             return
         recorder = self._recorder
-        phase = recorder.names.ids.get(name)
-        if phase is None:
-            self._new_phase(name)
-            phase = recorder.names.ids[name]
-        if get_ident() == recorder.thread:
-            recorder.mark(phase)
+        try:
+            phase = recorder.names.ids.get(name)
+            if phase is None:
+                self._new_phase(name)
+                phase = recorder.names.ids[name]
+            if get_ident() == recorder.thread:
+                recorder.mark(phase)
+        except Exception as error:  # noqa: BLE001 — the guard of the loop, as in step()
+            self.failed(error)
 
     def step(
         self, loss: Any = None, *, samples: int | None = None, tokens: int | None = None, **scalars: Any
@@ -384,9 +396,12 @@ class MonitoredLoader:
                 if isinstance(end, StopIteration):
                     return
                 raise
-            recorder.arrived(asked, OTHER)
-            if counting and asked:
-                recorder.count(*size.of(batch))
+            try:
+                recorder.arrived(asked, OTHER)
+                if counting and asked:
+                    recorder.count(*size.of(batch))
+            except Exception as error:  # noqa: BLE001 — the guard of the loop, as in step()
+                self._monitor.failed(error)
             yield batch
             asked = recorder.waiting()
 

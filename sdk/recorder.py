@@ -283,9 +283,9 @@ class Recorder:
             self.overhead_ns = self._marks = 0
             slots = self._slots
             slots.commit(self._view)
+            self._words = slots.words
             steps = self.steps = self.steps + 1
             if not steps % FOLD or steps >= self.next_look or now > self._next_slow:
-                self._words = slots.words
                 self._attend(steps, now, now - scratch[W_BEGIN])
         self._view[:] = self._empty
         scratch[W_BEGIN] = self._since = now
