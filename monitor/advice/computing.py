@@ -15,7 +15,7 @@ def compute_change(run: RunContext, left: float) -> Change:
     return Change(
         savings=tuple(
             Saving(phase, gone * run.seconds(phase), "compute")
-            for phase in ("forward", "backward")
+            for phase in run.forward_phases
             if run.seconds(phase) > 0
         )
     )

@@ -44,6 +44,11 @@ class Hotspot:
         return f"{basename(self.file)}:{self.line}" if self.file else self.function
 
     @property
+    def is_loop(self) -> bool:
+        """The line that asks for the next batch: what is spent there is spent in the library."""
+        return self.code.startswith(("for ", "while ")) or "next(" in self.code or self.function == "<module>"
+
+    @property
     def words(self) -> str:
         """`x = self.scaler.transform(x)` (dataset.py:41, in `Windows.__getitem__`)."""
         owner = f", in `{self.function}`" if self.function and self.function != "<module>" else ""
@@ -65,6 +70,8 @@ class Point:
     sm_clock: float | None
     throttled: frozenset[str]
     swap_bytes_per_second: float | None
+    other_cpu: float | None = None
+    """Cores that processes outside the run kept busy."""
 
 
 @dataclass(frozen=True)
@@ -239,7 +246,7 @@ class RunContext:
             work=self.load_work or wait,
             work_cpu=self.load_cpu_share,
             workers=workers,
-            cores=self.cores or 1.0,
+            cores=max(1.0, (self.cores or 1.0) - self.other_cores),
             threads=self.main_threads,
             handover=self.policy.worker_transport_seconds,
             fixed=fixed,
@@ -260,11 +267,28 @@ class RunContext:
     def load_cpu_share(self) -> float:
         """Share of the loader's work that needs a core rather than waits."""
         cpu = self.scalar("loader.fetch_cpu_ratio")
-        spot = self.hot("fetch") or self.hot("data")
+        own = [spot for spot in self.hotspots if spot.phase in ("fetch", "data") and not spot.is_loop]
+        spot = next((spot for spot in own if spot.phase == "fetch"), own[0] if own else None)
         if spot is not None and spot.share > 0.4:
             waiting = spot.kind in ("sleep", "io")
             return min(cpu if cpu is not None else 0.1, 0.45) if waiting else 1.0
         return min(1.0, max(0.02, cpu)) if cpu is not None else 1.0
+
+    @cached_property
+    def other_cores(self) -> float:
+        """Cores others usually keep busy meanwhile; 0 when not known."""
+        known = sorted(point.other_cpu for point in self.history if point.other_cpu is not None)
+        return known[len(known) // 2] if known else 0.0
+
+    @cached_property
+    def forward_phases(self) -> tuple[str, ...]:
+        """Where the forward pass is: without a loader to mark its begin it is part of "other"."""
+        return ("forward", "backward") if self.seconds("forward") > 0 else ("other", "backward")
+
+    @property
+    def compute_share(self) -> float:
+        """Share of the step in forward and backward."""
+        return sum(self.share(phase) for phase in self.forward_phases)
 
     @cached_property
     def main_threads(self) -> float:

@@ -205,7 +205,10 @@ def _remember(kept: Remembered, snapshot: Snapshot, run: Run) -> None:
     throttle = gpu.throttle if gpu is not None and gpu.throttle else {}
     rss = context.scalar("proc.tree_rss_bytes") or context.scalar("proc.rss_bytes")
     device = context.scalar("cuda.allocated_bytes")
-    memory = snapshot.host.memory
+    memory, cpu = snapshot.host.memory, snapshot.host.cpu
+    own = [process.cpu_ratio for process in context.processes if process.cpu_ratio is not None]
+    busy = cpu.utilization_ratio * cpu.cores if cpu and cpu.utilization_ratio is not None else None
+    live = run.state == "running" and bool(own) and busy is not None
     kept.points.append(
         Point(
             time=snapshot.time,
@@ -216,5 +219,6 @@ def _remember(kept: Remembered, snapshot: Snapshot, run: Run) -> None:
             sm_clock=gpu.sm_clock_hertz if gpu else None,
             throttled=frozenset(name for name, active in throttle.items() if active),
             swap_bytes_per_second=memory.swap_in_bytes_per_second if memory else None,
+            other_cpu=max(0.0, busy - sum(own)) if live and busy is not None else None,
         )
     )

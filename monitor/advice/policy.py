@@ -43,7 +43,7 @@ class Policy:
     low_gain: float = 1.03
     """Even the low end of the range must promise this much for a warning."""
 
-    data_share: float = 0.12
+    data_share: float = 0.16
     """Share of the step spent waiting for data above which the loader is looked at."""
     dominant_share: float = 0.5
     """Share of a whole that makes one part of it "the" cause."""
@@ -59,7 +59,7 @@ class Policy:
     """Share of the step `clip_grad_norm_` may take (a loop of one's own: `phase_share`)."""
     loop_share: float = 0.30
     """Share of the step a Python loop must take to be worth replacing."""
-    user_code_share: float = 0.12
+    user_code_share: float = 0.15
     """Share of the step one line of the user's own code must take to be named."""
     worker_transport_seconds: float = 0.0006
     """What handing one batch from a worker to the main process costs."""

@@ -25,6 +25,8 @@ class Side:
     """Steps between two of them; None when not known or not periodic."""
     each: float | None
     """Seconds one of them takes."""
+    count: int = 0
+    """How often it happened so far; 0 when not counted."""
 
     def less(self, factor: float) -> Change:
         """The change when only `1 - factor` of it is left."""
@@ -48,6 +50,7 @@ def side_job(run: RunContext, phase: str, *kinds: str) -> Side:
         spot=spot,
         every=_every(run, phase, stall.count if stall else 0, stall.every_steps if stall else None),
         each=stall.mean_seconds if stall else None,
+        count=stall.count if stall else 0,
     )
 
 

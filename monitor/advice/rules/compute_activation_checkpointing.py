@@ -22,7 +22,7 @@ def check(run: RunContext) -> Advice | None:
     used = memory_used(run)
     if used is None or used > 0.6:
         return None
-    share = run.share("forward") + run.share("backward")
+    share = run.compute_share
     return Advice(
         title=f"Activation checkpointing is on while only {percent(used)} of the memory is used: every "
         "forward is computed twice",

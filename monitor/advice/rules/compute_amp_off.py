@@ -22,7 +22,7 @@ def check(run: RunContext) -> Advice | None:
         return None
     if run.setting("model", "dtype") not in ("torch.float32", "float32"):
         return None
-    share = run.share("forward") + run.share("backward")
+    share = run.compute_share
     return Advice(
         title=f"Mixed precision is off: forward and backward ({percent(share)} of the step) run in float32",
         remedy="Run forward and loss under autocast with bfloat16 (no scaler needed); watch the loss for "

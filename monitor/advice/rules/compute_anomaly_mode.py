@@ -23,14 +23,14 @@ from monitor.advice.rule import Advice, rule
 def check(run: RunContext) -> Advice | None:
     if run.setting("anomaly") is not True:
         return None
-    share = run.share("forward") + run.share("backward")
+    share = run.compute_share
     return Advice(
         title=f"Anomaly detection is on: every operation records a stack trace ({percent(share)} of the "
         "step is forward and backward)",
         remedy="Remove set_detect_anomaly(True) (or keep it for the steps around a NaN only).",
         change="- torch.autograd.set_detect_anomaly(True)",
         evidence={"compute_share": share, "anomaly": True},
-        what=compute_change(run, 0.5),
+        what=compute_change(run, 0.45),
         low=compute_change(run, 0.75),
         high=compute_change(run, 0.3),
         because=f"tracing and NaN checks go, on {percent(share)} of the step",

@@ -23,7 +23,7 @@ from monitor.advice.side import side_job
 )
 def check(run: RunContext) -> Advice | None:
     job = side_job(run, "checkpoint", "checkpoint")
-    if job.share < run.policy.phase_share:
+    if job.share < run.policy.phase_share or 0 < job.count < 3:
         return None
     often = f"every {max(1, job.every):.0f} steps" if job.every else "often"
     each = f", {seconds(job.each)} each" if job.each else ""

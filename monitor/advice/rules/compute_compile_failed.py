@@ -21,7 +21,7 @@ def check(run: RunContext) -> Advice | None:
     graphs = run.count("compile", "graphs")
     if used is not True or not (failed is True or graphs == 0):
         return None
-    share = run.share("forward") + run.share("backward")
+    share = run.compute_share
     mode = run.setting("compile", "mode") or "default"
     return Advice(
         title=f"torch.compile (mode {mode}) is in the script but no graph was captured: the model runs "

@@ -21,7 +21,7 @@ def check(run: RunContext) -> Advice | None:
         return None
     if run.run.steps < 500:
         return None
-    share = run.share("forward") + run.share("backward")
+    share = run.compute_share
     return Advice(
         title=f"The model is not compiled: forward and backward are {percent(share)} of the step",
         remedy="Compile the model once before the loop; the first iterations take longer and do not count.",

@@ -21,7 +21,7 @@ def check(run: RunContext) -> Advice | None:
         return None
     if run.setting("shapes", "fixed") is not True or run.setting("cudnn", "deterministic") is True:
         return None
-    share = run.share("forward") + run.share("backward")
+    share = run.compute_share
     return Advice(
         title=f"cudnn.benchmark is off while all batches have one shape ({percent(share)} of the step is "
         "compute)",

@@ -20,7 +20,7 @@ def check(run: RunContext) -> Advice | None:
     on = run.setting("deterministic_algorithms") is True or run.setting("cudnn", "deterministic") is True
     if not on or not run.has_cuda:
         return None
-    share = run.share("forward") + run.share("backward")
+    share = run.compute_share
     return Advice(
         title=f"Deterministic algorithms are on ({percent(share)} of the step is compute)",
         remedy="Switch deterministic algorithms off if bit-equal results are not needed.",

@@ -19,7 +19,7 @@ from monitor.advice.rule import Advice, rule
 def check(run: RunContext) -> Advice | None:
     if run.setting("model", "dtype") not in ("torch.float64", "float64", "torch.double"):
         return None
-    share = run.share("forward") + run.share("backward")
+    share = run.compute_share
     return Advice(
         title=f"Double precision: the model and its data are float64 ({percent(share)} of the step is "
         "forward and backward)",

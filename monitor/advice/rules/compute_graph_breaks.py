@@ -23,7 +23,7 @@ def check(run: RunContext) -> Advice | None:
     graphs = run.count("compile", "graphs")
     if not breaks or run.setting("compile", "used") is False:
         return None
-    share = run.share("forward") + run.share("backward")
+    share = run.compute_share
     return Advice(
         title=f"{breaks} graph break{'s'[: breaks > 1]} in the compiled model ({graphs or 'some'} graphs "
         "instead of one)",

@@ -15,6 +15,11 @@ from monitor.advice.finding import percent, seconds
 from monitor.advice.rule import Advice, rule
 from monitor.advice.whatif import Change, Saving
 
+HEAVY = {"Conv1d", "Conv2d", "Conv3d", "ConvTranspose2d", "LSTM", "GRU", "RNN", "LSTMCell", "GRUCell"} | {
+    "MultiheadAttention", "TransformerEncoderLayer", "TransformerDecoderLayer", "Transformer",
+}  # fmt: skip
+"""Layers that use each parameter many times a sample."""
+
 
 @rule("compute.small_batch")
 def check(run: RunContext) -> Advice | None:
@@ -52,18 +57,27 @@ def check(run: RunContext) -> Advice | None:
 
 
 def fixed_seconds(run: RunContext) -> float:
-    """Seconds a step that do not grow with the batch: optimizer and side jobs as measured, and the
-    launching of each module, forward and backward."""
+    """Seconds a step that do not grow with the batch: optimizer and side jobs as measured, the fixed
+    part of loading, and the launching of each operation, forward and backward."""
     named = sum(run.seconds(name) for name in ("optimizer", "zero_grad", "grad_norm", "log", "sync"))
-    compute = run.seconds("forward") + run.seconds("backward")
-    modules = run.count("model", "modules") or 0
-    batch = run.batch_size or 1
-    flops = 6.0 * (run.count("model", "parameters") or 0) * batch
-    needed = flops / run.policy.cpu_flops
-    launching = min(compute * 0.9, modules * 2 * run.policy.op_seconds_cpu)
-    overhead = max(launching, compute - needed * 4) if compute < 0.004 * max(1, modules) ** 0.5 else launching
     own = min(0.8 * (run.seconds("other") + run.seconds("between")), 0.2 * named + 2e-4)
-    return min(run.period or 0.0, named + min(compute * 0.95, overhead) + own)
+    loader = run.lead.loader if run.lead else None
+    fetch = loader.fetch_seconds if loader and loader.fetch_seconds is not None else run.seconds("data")
+    loading = 0.7 * max(0.0, run.seconds("data") - fetch)
+    return min(run.period or 0.0, named + own + loading + _launching(run))
+
+
+def _launching(run: RunContext) -> float:
+    """Seconds of forward and backward that are overhead. Where all layers are dense, the arithmetic is
+    known from the parameters; else only the number of modules says something."""
+    compute = sum(run.seconds(phase) for phase in ("forward", "backward"))
+    layers = run.setting("model", "layers")
+    parameters = run.count("model", "parameters") or 0
+    if isinstance(layers, list) and layers and not set(map(str, layers)) & HEAVY and parameters:
+        needed = 6.0 * parameters * (run.batch_size or 1) / run.policy.cpu_flops
+        return max(0.0, compute - 2.0 * needed)
+    modules = run.count("model", "modules") or 0
+    return min(compute * 0.9, modules * 2 * run.policy.op_seconds_cpu)
 
 
 def _factor(run: RunContext, batch: int, fixed: float) -> int:
@@ -71,7 +85,7 @@ def _factor(run: RunContext, batch: int, fixed: float) -> int:
     variable = max(1e-9, (run.period or 0.0) - fixed)
     samples = run.count("loader", "dataset_len")
     factor = 1
-    while factor < 32 and fixed / (fixed + variable * factor) > 0.2 and batch * factor < 256:
+    while factor < 64 and fixed / (fixed + variable * factor) > 0.2 and batch * factor < 128:
         factor *= 2
     if samples:
         while factor > 1 and samples / (batch * factor) < 8:

@@ -21,7 +21,7 @@ def check(run: RunContext) -> Advice | None:
         return None
     if run.setting("precision", "autocast") is True or not ampere(run):
         return None
-    share = run.share("forward") + run.share("backward")
+    share = run.compute_share
     return Advice(
         title=f"TF32 is off: float32 matrix products ({percent(share)} of the step) do not use the tensor "
         "cores",

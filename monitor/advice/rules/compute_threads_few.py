@@ -21,7 +21,7 @@ def check(run: RunContext) -> Advice | None:
         return None
     if threads * 2 > cores or run.usual < 0.01 or run.workers or run.setting("threads", "omp_env"):
         return None
-    share = run.share("forward") + run.share("backward")
+    share = run.compute_share
     if share < run.policy.dominant_share:
         return None
     most = int(cores)

@@ -10,7 +10,7 @@ Gain: most of the line's time.
 from __future__ import annotations
 
 from monitor.advice import hotlines
-from monitor.advice.context import RunContext
+from monitor.advice.context import Hotspot, RunContext
 from monitor.advice.finding import seconds
 from monitor.advice.rule import Advice, rule
 from monitor.advice.whatif import Change, Saving, scaled
@@ -19,7 +19,7 @@ from monitor.advice.whatif import Change, Saving, scaled
 @rule("compute.user_code")
 def check(run: RunContext) -> Advice | None:
     found = (run.hot_function("other"), run.hot_function("between"), run.hot_function("forward"))
-    own = [spot for spot in found if spot is not None and spot.kind != "module" and not _passes(spot.code)]
+    own = [spot for spot in found if spot is not None and not _model_work(spot)]
     spot = max(own, key=run.hot_seconds, default=None)
     if spot is None or run.period is None:
         return None
@@ -41,6 +41,8 @@ def check(run: RunContext) -> Advice | None:
     )
 
 
-def _passes(code: str) -> bool:
-    """The line calls the model or the loss: the passes themselves, not something beside them."""
-    return any(word in code for word in ("backward(", "zero_grad(", ".step(", "model(", "loss", "criterion"))
+def _model_work(spot: Hotspot) -> bool:
+    """The passes themselves (calling the model or the loss, code of the model), not something beside."""
+    passes = ("backward(", "zero_grad(", ".step(", "model(", "net(", "loss", "criterion", "self(")
+    inside_model = spot.kind == "module" or spot.function.endswith(("forward", "__call__", "loss"))
+    return inside_model or any(word in spot.code for word in passes)

@@ -23,7 +23,7 @@ from monitor.advice.side import side_job
 )
 def check(run: RunContext) -> Advice | None:
     job = side_job(run, "validate")
-    if job.share < run.policy.validation_share:
+    if job.share < run.policy.validation_share or 0 < job.count < 3:
         return None
     often = f"every {job.every:.0f} steps" if job.every else "often"
     each = f", {seconds(job.each)} each" if job.each else ""

@@ -17,8 +17,8 @@ from monitor.advice.whatif import Change, Saving
 
 @rule("input.bound")
 def check(run: RunContext) -> Advice | None:
-    light = loading.library_samples(run) and loading.data_share(run) < run.policy.dominant_share
-    if not loading.starved(run) or light:
+    least = run.policy.dominant_share if loading.library_samples(run) else 0.25
+    if loading.data_share(run) < least:
         return None
     wait = run.model.wait
     spot = loading.hot_fetch(run)

@@ -20,7 +20,7 @@ from monitor.advice.whatif import Change, Saving, scaled
 @rule("job.gc_pauses", suppresses=("compute.user_code", "trend.periodic_stalls"), bonus=0.3)
 def check(run: RunContext) -> Advice | None:
     job = line_job(run, "gc")
-    cost = max(job.seconds, _collector_seconds(run))
+    cost = min(max(job.seconds, _collector_seconds(run)), 0.98 * (run.period or 0.0))
     if run.period is None or cost < run.policy.gc_share * run.period:
         return None
     what = Change(savings=(Saving("*", cost, "gc"),))

@@ -24,7 +24,7 @@ def check(run: RunContext) -> Advice | None:
         return None
     spot = run.hot(found.phase) if found.phase else None
     where = f"; the line that takes most of it: {spot.words}" if spot else ""
-    gain = found.late / found.early
+    gain = max(1.0, (run.period or found.late) / found.early)
     return Advice(
         title=f"Throughput decays: steps took {seconds(found.early)} early and {seconds(found.late)} now"
         + (f", the growth is in {found.phase}" if found.phase else "")
