@@ -19,10 +19,21 @@ _ALL, _EVERY = 32, 8
 class FetchTimes:
     """Running means per batch in ns; after the first batches old ones fade out."""
 
-    __slots__ = ("batches", "collate", "cpu", "fetch", "pin", "sampled_cpu", "sampler", "samples", "wait")
+    __slots__ = (
+        "batches",
+        "collate",
+        "cpu",
+        "fetch",
+        "indices",
+        "pin",
+        "sampled_cpu",
+        "sampler",
+        "samples",
+        "wait",
+    )
 
     def __init__(self) -> None:
-        self.batches = 0
+        self.batches = self.indices = 0
         self.sampler = self.fetch = self.collate = self.samples = self.wait = self.pin = 0.0
         self.cpu = 0.0
         """Share of the fetch in which the thread had a core."""
@@ -36,8 +47,9 @@ class FetchTimes:
         self.collate += (collate - self.collate) * weight
         self.samples += (samples - self.samples) * weight
 
-    def add_sampler(self, ns: int, index: int) -> None:
-        self.sampler += (ns - self.sampler) / min(index, _HALF_LIFE)
+    def add_sampler(self, ns: int) -> None:
+        self.indices += 1
+        self.sampler += (ns - self.sampler) / min(self.indices, _HALF_LIFE)
 
     def scalars(self) -> dict[str, float]:
         """What the ring gets; nothing that was not measured."""
@@ -71,11 +83,12 @@ class TimedSampler:
 
     def __next__(self) -> Any:
         self._count += 1
-        if self._count > _ALL and self._count % _EVERY:
+        times = self._times
+        if self._count % _EVERY and times.indices > _ALL:
             return next(self._source)
         began = clock()
         index = next(self._source)
-        self._times.add_sampler(clock() - began, self._count)
+        times.add_sampler(clock() - began)
         return index
 
 
@@ -113,9 +126,9 @@ class TimedFetcher:
     def fetch(self, index: Any) -> Any:
         """The first batches are all timed, later ones now and then; in a worker (`done`) every one."""
         self._count += 1
-        if self._count > _ALL and self._count % _EVERY and self._done is None:
-            return self._plain(index)
         times = self._times
+        if self._count % _EVERY and times.batches > _ALL and self._done is None:
+            return self._plain(index)
         cpu = time.thread_time_ns() if times.batches % _CPU_EVERY == 0 else 0
         self.collate.began = 0
         self.busy = True

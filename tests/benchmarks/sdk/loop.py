@@ -41,7 +41,9 @@ class Bench:
 
     def build(self, width: int) -> None:
         torch.manual_seed(0)
-        self.model = nn.Sequential(nn.Linear(64, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 8))
+        self.model = nn.Sequential(
+            nn.Linear(64, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 8)
+        )
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-3)
         self.data = TensorDataset(torch.randn(32 * 512, 64), torch.randint(0, 8, (32 * 512,)))
 
@@ -52,7 +54,9 @@ class Bench:
         return (time.perf_counter() - began) / 15 * 1e3
 
     def loader(self, steps: int) -> DataLoader[Any]:
-        return DataLoader(torch.utils.data.Subset(self.data, range(32 * steps)), batch_size=32, collate_fn=tuple)
+        return DataLoader(
+            torch.utils.data.Subset(self.data, range(32 * steps)), batch_size=32, collate_fn=tuple
+        )
 
     def forward(self, batch: Any) -> torch.Tensor:
         x = torch.stack([row[0] for row in batch[:2]]).repeat(16, 1)
@@ -185,7 +189,11 @@ def traceml_manual(bench: Bench) -> Loop:
 
 
 def wandb(bench: Bench) -> Loop:
-    os.environ |= {"WANDB_MODE": "offline", "WANDB_SILENT": "true", "WANDB_DIR": os.environ.get("TMPDIR", "/tmp")}
+    os.environ |= {
+        "WANDB_MODE": "offline",
+        "WANDB_SILENT": "true",
+        "WANDB_DIR": os.environ.get("TMPDIR", "/tmp"),
+    }
     library: Any = __import__("wandb")
     run_: Any = library.init(project="bench") if library.run is None else library.run
 

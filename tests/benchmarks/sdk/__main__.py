@@ -1,0 +1,5 @@
+import sys
+
+from tests.benchmarks.sdk import main
+
+sys.exit(main())
