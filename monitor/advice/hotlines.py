@@ -7,6 +7,7 @@ that a finding can name the cause and not only the place.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from monitor.advice.context import Hotspot, RunContext
 from monitor.advice.finding import percent, seconds
@@ -42,6 +43,7 @@ LOOP_NAMES = re.compile(
 PHASES_OF_LOOP = ("other", "between", "forward", "log", "sync", "grad_norm")
 
 
+@lru_cache(maxsize=4096)
 def kind_of(spot: Hotspot) -> str:
     """A word for what the line does: one of `KINDS`, the sampler's own word, or ""."""
     text = f"{spot.code} {spot.function}( {spot.inside}("
@@ -54,7 +56,7 @@ def kind_of(spot: Hotspot) -> str:
 def in_loop(run: RunContext, *kinds: str) -> list[Hotspot]:
     """Hot lines of these kinds in the training loop (not in the loader, not in the model's own work).
     A function that logs or scores is one job: its other lines count with it."""
-    jobs = _jobs(run)
+    jobs = _jobs(run.hotspots)
     found = []
     for spot in run.hotspots:
         kind = jobs.get((spot.file, spot.function)) or kind_of(spot)
@@ -63,10 +65,11 @@ def in_loop(run: RunContext, *kinds: str) -> list[Hotspot]:
     return sorted(found, key=lambda spot: -run.hot_seconds(spot))
 
 
-def _jobs(run: RunContext) -> dict[tuple[str, str], str]:
+@lru_cache(maxsize=256)
+def _jobs(hotspots: tuple[Hotspot, ...]) -> dict[tuple[str, str], str]:
     """(file, function) → what the function is for, told from its name or from a line in it."""
     jobs: dict[tuple[str, str], str] = {}
-    for spot in run.hotspots:
+    for spot in hotspots:
         name = spot.function.rpartition(".")[2]
         if spot.function == "<module>" or spot.phase not in PHASES_OF_LOOP or LOOP_NAMES.search(name):
             continue

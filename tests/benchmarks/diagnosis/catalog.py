@@ -22,6 +22,9 @@ class Case:
     comparable: bool = True
     """Whether the fixed run measures the finding's prediction (a leak has none)."""
 
+    whole: bool = False
+    """Judge the whole run, warm-up included (compilation is warm-up)."""
+
     @property
     def path(self) -> Path:
         return SCRIPTS / f"{self.script}.py"
@@ -76,7 +79,7 @@ CASES = (
     Case("replay_agent", "memory grows", ("trend.decay",), "decay|slow(s|ing) down|trend", RESIDUAL, False),
     Case("seq_cells", "LSTM cell by cell", ("compute.python_loop",), "loop|fused|nn.LSTM", COMPUTE),
     Case("per_sample_loss", "pairwise loss in loops", ("compute.python_loop",), "loop|vectori", COMPUTE),
-    Case("compiled_lengths", "recompiles", ("compute.recompiles",), "recompil", COMPUTE),
+    Case("compiled_lengths", "recompiles", ("compute.recompiles",), "recompil", COMPUTE, whole=True),
     Case("many_threads", "16 threads", ("compute.threads_oversubscribed",), "thread|oversubscri", COMPUTE),
     Case(
         "wide_embedding",

@@ -80,13 +80,15 @@ def _root() -> Path:
     return Path(__file__).parents[3]
 
 
-def sample_seconds(report: dict[str, Any]) -> float | None:
+def sample_seconds(report: dict[str, Any], *, whole: bool = False) -> float | None:
     """Seconds a sample (a step where the batch is not known), everything in the loop included."""
     steps, ended, started = report.get("steps"), report.get("ended"), report.get("started")
     phases = report.get("phases") or []
     period = sum(phase["mean_seconds"] for phase in phases)
     if not steps or not ended or not started or period <= 0:
         return None
+    if whole:
+        period = sum(phase["total_seconds"] for phase in phases) / steps
     return period / (report.get("batch_size") or 1)
 
 
@@ -110,7 +112,7 @@ def judge(case: Case, naive: dict[str, Any], fixed: dict[str, Any] | None) -> Re
 
 
 def _verify(result: Result, case: Case, naive: dict[str, Any], fixed: dict[str, Any]) -> None:
-    before, after = sample_seconds(naive), sample_seconds(fixed)
+    before, after = sample_seconds(naive, whole=case.whole), sample_seconds(fixed, whole=case.whole)
     named = next((f for f in naive["findings"] if f["id"] in case.expected and f.get("speedup")), None)
     if before is None or after is None:
         return
