@@ -1,5 +1,5 @@
-"""``python -m grafana.build``: writes dashboards (`json/`), Prometheus rules (`rules/*.yaml`), and the copies
-of both the Helm chart brings along (a chart cannot reach outside its folder).
+"""``python -m grafana.build``: writes dashboards (`json/`), Prometheus rules (`rules/*.yaml`), their page
+(docs/alerts.md), and the copies the Helm chart brings along (a chart cannot reach outside its folder).
 
 ``--check`` writes nothing and fails when a file in the checkout is not what the code would write.
 """
@@ -19,6 +19,7 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana.dashboards import DASHBOARDS
 from grafana.rules import alerts_gpu, alerts_monitor, alerts_run, recording
 from grafana.rules.model import groups
+from grafana.rules.page import page
 
 HERE = Path(__file__).parent
 CHART = HERE.parent / "deploy" / "helm" / "gpumon" / "files"
@@ -44,6 +45,7 @@ def outputs() -> Iterator[tuple[Path, str]]:
     for path, text in _sources():
         yield path, text
         yield CHART / path.name, text
+    yield HERE.parent / "docs" / "alerts.md", page()
 
 
 def _sources() -> Iterator[tuple[Path, str]]:

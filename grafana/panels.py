@@ -30,7 +30,7 @@ from grafana_foundation_sdk.models.common import (
     VisibilityMode,
     VizOrientation,
 )
-from grafana_foundation_sdk.models.dashboard import ValueMap
+from grafana_foundation_sdk.models.dashboard import DynamicConfigValue, ValueMap
 from grafana_foundation_sdk.models.heatmap import HeatmapColorMode
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
@@ -123,6 +123,12 @@ def lines(
     for name, color in (colors or {}).items():
         panel = panel.override_by_name(name, fixed(color))
     return panel
+
+
+def on_the_right(panel: Builder, series: str, unit: str, color: str) -> Builder:
+    """Give a series of lines an axis of its own."""
+    axis = [DynamicConfigValue("unit", unit), DynamicConfigValue("custom.axisPlacement", "right")]
+    return panel.override_by_name(series, [*axis, *fixed(color)])
 
 
 def bars(

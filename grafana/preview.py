@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 
 from grafana.answers import Board, Prometheus, Span, answer, panels, settle
 from grafana.build import HERE
-from grafana.drawing.charts import DRAW, FAINT, INK, PANEL
+from grafana.drawing.charts import DRAW, FAINT, INK, PANEL, right_axis
 from grafana.drawing.tables import table
 
 UNIT_W, UNIT_H, HEAD, DPI = 0.75, 0.36, 0.75, 80
@@ -95,7 +95,7 @@ def _inner(
             inset = 0.12 if any("reason" in t["expr"] for t in panel["targets"]) else 0.05
         if panel["type"] == "timeseries":
             beside = panel["options"]["legend"]["placement"] == "right"
-            right, foot = (0.085, foot) if beside else (right, 0.52)
+            right, foot = (0.085, foot) if beside else (0.022 if right_axis(panel) else right, 0.52)
     return left + inset, top - tall + foot / height, width - inset - right, tall - (head + foot) / height
 
 

@@ -20,7 +20,8 @@ from typing import Any
 from sdk import ring
 from sdk.writer import RingWriter
 
-SHARES = {"data": 0.30, "transfer": 0.04, "forward": 0.22, "backward": 0.34, "optimizer": 0.07, "log": 0.01}
+COMPUTE = {"transfer": 0.06, "forward": 0.32, "backward": 0.50, "optimizer": 0.10, "log": 0.01}
+"""Shares of what is left of the step after waiting for data; 1 % is in no phase."""
 TICK = 0.2
 STRAGGLE = 1.35
 SCALARS = ("cuda.allocated_bytes", "cuda.reserved_bytes", "accuracy")
@@ -29,10 +30,12 @@ SCALARS = ("cuda.allocated_bytes", "cuda.reserved_bytes", "accuracy")
 class FakeRank:
     """One rank: commits the steps that are due."""
 
-    def __init__(self, folder: Path, meta: dict[str, Any], period: float, slow: float) -> None:
+    def __init__(self, folder: Path, meta: dict[str, Any], period: float, data: float, slow: float) -> None:
         path = folder / f"{meta['run']}.{meta['rank']}.ring"
         self.writer = RingWriter(str(path), meta, slots=1024)
         self.period_ns, self.slow, self.steps = int(period * 1e9), slow, 0
+        self.shares = {"data": data} | {name: (1 - data) * share for name, share in COMPUTE.items()}
+        self.busy = (1 - data) * 0.9
         self.next = time.monotonic_ns()
 
     def advance(self, now: int) -> None:
@@ -45,15 +48,18 @@ class FakeRank:
         record = array("Q", ring.EMPTY_RECORD)
         period = self.period_ns
         record[ring.W_BEGIN], record[ring.W_END] = self.next, self.next + period
-        for name, share in SHARES.items():
+        for name, share in self.shares.items():
             record[ring.W_PHASES + ring.PHASES.index(name)] = int(share * period)
-        extra = int((self.slow - 1) * SHARES["backward"] * period)
+        extra = int((self.slow - 1) * self.shares["backward"] * period)
         record[ring.W_PHASES + ring.PHASES.index("data")] += extra
         record[ring.W_PHASES + ring.PHASES.index("backward")] -= extra
         record[ring.W_SAMPLES] = 32
         record[ring.W_LOSS] = ring.float_bits(0.2 + 2.0 * math.exp(-self.steps / 400))
         record[ring.W_DEVICE_SEQ] = self.steps + 1
-        record[ring.W_DEVICE_BUSY], record[ring.W_DEVICE_STARVED] = int(0.62 * period), int(0.38 * period)
+        record[ring.W_DEVICE_BUSY], record[ring.W_DEVICE_STARVED] = (
+            int(self.busy * period),
+            int((1 - self.busy) * period),
+        )
         record[ring.W_QUEUE_DEPTH] = 1
         self.writer.commit(record)
         self.steps, self.next = self.steps + 1, self.next + period
@@ -93,12 +99,15 @@ def main(arguments: list[str]) -> int:
         "--gpus", type=int, default=8, help="simulated GPUs of the daemon that reads the rings"
     )
     parser.add_argument("--step", type=float, default=0.1, help="seconds a step")
+    parser.add_argument("--data", type=float, default=0.3, help="share of the step that waits for data")
     parser.add_argument("--straggler", type=int, default=-1)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--slurm-job", default="4711")
     args = parser.parse_args(arguments)
     slow = {args.straggler: STRAGGLE}
-    ranks = [FakeRank(args.dir, meta(args, n), args.step, slow.get(n, 1.0)) for n in range(args.ranks)]
+    ranks = [
+        FakeRank(args.dir, meta(args, n), args.step, args.data, slow.get(n, 1.0)) for n in range(args.ranks)
+    ]
     end = time.monotonic() + args.seconds
     while time.monotonic() < end:
         for rank in ranks:

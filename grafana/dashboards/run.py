@@ -7,7 +7,7 @@ from typing import Any
 from grafana import looks
 from grafana.dashboards import notes
 from grafana.layout import Section, Strip, frame, variable
-from grafana.panels import Builder, Q, bars, heat, lines, number
+from grafana.panels import Builder, Q, bars, heat, lines, number, on_the_right
 from grafana.rules.model import POLICY
 from grafana.tables import Column, ask, grid
 
@@ -29,7 +29,7 @@ def build() -> Any:
             Strip(8, [(15, _gpu_use()), (9, _device())]),
         ]),
         Section("Speed", [Strip(8, [(8, _throughput()), (8, step_heat(R)), (8, _percentiles())])]),
-        Section("Ranks", [Strip(8, [(8, _skew()), (8, _rank_steps()), (8, _live())])]),
+        Section("Ranks", [Strip(8, [(7, _skew()), (7, _rank_steps()), (10, _live())])]),
         Section("Loss and scalars", [Strip(7, [(12, _loss()), (12, _scalars())])]),
         Section("Memory, CPU and input", [Strip(8, [(8, _memory()), (8, _cores()), (8, _resident())]),
                                           Strip(7, [(8, _reads()), (8, _stalls()), (8, _quality())])]),
@@ -115,11 +115,13 @@ def _gpu_use() -> Builder:
 
 
 def _device() -> Builder:
-    return lines(
-        "Device time from events", "Measured on the device's own clock; absent for runs on the CPU. Queue depth 0 to 1 means bound by the CPU.",
+    depth = "queue depth"
+    panel = lines(
+        "Device time from events", "Measured on the device's own clock; absent for runs on the CPU. Queue depth (right axis) 0 to 1 means bound by the CPU.",
         "percentunit", Q(f"avg(gpumon_rank_device_busy_ratio{{{R}}})", "busy"), Q(f"avg(gpumon_rank_starved_ratio{{{R}}})", "starved"),
-        Q(f"avg(gpumon_rank_queue_depth{{{R}}})", "queue depth (steps)"), colors={"busy": "#37a35c", "starved": "#f2902b", "queue depth (steps)": "#8e8e8e"},
+        Q(f"avg(gpumon_rank_queue_depth{{{R}}})", depth), colors={"busy": "#37a35c", "starved": "#f2902b"},
     )  # fmt: skip
+    return on_the_right(panel, depth, "none", "#8e8e8e")
 
 
 def _throughput() -> Builder:

@@ -103,6 +103,24 @@ def colors_of(panel: Panel) -> dict[str, str]:
     return found
 
 
+def right_axis(panel: Panel) -> set[str]:
+    """Names of series that have the axis on the right."""
+    wanted = {"id": "custom.axisPlacement", "value": "right"}
+    return {
+        one["matcher"]["options"] for one in panel["fieldConfig"]["overrides"] if wanted in one["properties"]
+    }
+
+
+def _beside(axes: Axes, times: np.ndarray, values: np.ndarray, color: str, name: str) -> None:
+    twin = axes.twinx()
+    twin.plot(times, values, color=color, lw=1.0, ls="--")
+    twin.set_ylim(0, max(1.0, float(values.max())) * 1.3)
+    twin.tick_params(colors=FAINT, labelsize=6.5, length=0)
+    for edge in twin.spines.values():
+        edge.set_visible(False)
+    axes.plot([], [], color=color, lw=1.0, ls="--", label=name)
+
+
 def lines(axes: Axes, panel: Panel, found: list[list[Series]], span: tuple[float, float]) -> None:
     flat = [one for answer in found for one in answer]
     chosen = colors_of(panel)
@@ -111,8 +129,12 @@ def lines(axes: Axes, panel: Panel, found: list[list[Series]], span: tuple[float
     if custom.get("stacking", {}).get("mode") == "normal":
         _stack(axes, flat, palette, span)
     else:
+        right = right_axis(panel)
         for series, color in zip(flat, palette, strict=True):
             times, values = points(series)
+            if series["name"] in right:
+                _beside(axes, times - span[0], values, color, series["name"])
+                continue
             axes.plot(times - span[0], values, color=color, lw=1.3, label=series["name"])
             axes.fill_between(times - span[0], values, color=color, alpha=0.07, lw=0)
     low, high = defaults(panel).get("min"), defaults(panel).get("max")

@@ -133,7 +133,43 @@ def trainer(name: str, data: float, compute: float, seconds: float) -> list[str]
 
 
 @contextmanager
-def stage(program: str, folder: Path, seconds: float) -> Iterator[tuple[Prometheus, Span]]:
+def replay(home: Path, run: str, *options: str) -> Iterator[None]:
+    command = [
+        sys.executable,
+        "-m",
+        "tests.replay",
+        "--dir",
+        str(home / "rings"),
+        "--run",
+        run,
+        "--seconds",
+        "600",
+    ]
+    with child([*command, *options], home / f"{run}.log"):
+        yield
+
+
+Fleet = dict[str, dict[str, tuple[str, ...]]]
+"""Further machines with 8 GPUs: name → run → options of its replay."""
+
+
+def _further(stack: ExitStack, folder: Path, fleet: Fleet) -> dict[str, int]:
+    """Start them; each with its port."""
+    ports = {}
+    for name, runs in fleet.items():
+        home = folder / name
+        (home / "rings").mkdir(parents=True)
+        daemon = stack.enter_context(Daemon(home, "--source", "simulated", "--gpus", "8", interval="0.5"))
+        ports[name] = daemon.port
+        for run, options in runs.items():
+            stack.enter_context(replay(home, run, *options))
+    return ports
+
+
+@contextmanager
+def stage(
+    program: str, folder: Path, seconds: float, fleet: Fleet | None = None
+) -> Iterator[tuple[Prometheus, Span]]:
     """Everything started and watched for `seconds`; then the time range to look at."""
     (folder / "scenario.toml").write_text(SCENARIO, encoding="utf-8")
     a, b = folder / "a", folder / "b"
@@ -145,15 +181,13 @@ def stage(program: str, folder: Path, seconds: float) -> Iterator[tuple[Promethe
         second = stack.enter_context(
             Daemon(b, *simulated, "--scenario", str(folder / "scenario.toml"), interval="0.5")
         )
-        nodes = {"gpu-node-1": first.port, "gpu-node-2": second.port}
+        nodes = {"gpu-node-1": first.port, "gpu-node-2": second.port, **_further(stack, folder, fleet or {})}
         asked = stack.enter_context(prometheus(program, folder, nodes))
         start = time.time()
         for name, data, lasts in ((NAIVE, 0.016, 600.0), (FIXED, 0.001, 0.7 * seconds)):
             home = {"GPUMON_DIR": str(a / "rings"), "GPUMON_RUN_ID": name, "PYTHONPATH": os.getcwd()}
             stack.enter_context(child(trainer(name, data, 0.012, lasts), folder / f"{name}.log", **home))
-        options = ["--run", MANY, "--ranks", "3", "--gpus", "3", "--straggler", "2", "--seconds", "600"]
-        replay = [sys.executable, "-m", "tests.replay", "--dir", str(b / "rings"), *options]
-        stack.enter_context(child(replay, folder / "replay.log"))
+        stack.enter_context(replay(b, MANY, "--ranks", "3", "--gpus", "3", "--straggler", "2"))
         wait_for(lambda: _seen(asked), seconds=40, every=0.5)
         time.sleep(max(0.0, start + seconds - time.time()))
         yield asked, Span(start, time.time(), 1.0)
