@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Callable
+from threading import get_ident
 from typing import Any
 
 from .auto import Auto, LoaderState
@@ -58,8 +59,10 @@ def _iter(auto: Auto, original: Any) -> Any:
 
 
 def _next(auto: Auto, original: Any) -> Any:
+    recorder = auto.recorder
+
     def __next__(iterator: Any) -> Any:
-        if not auto.ours():
+        if get_ident() != recorder.thread or not auto.on:
             return original(iterator)
         state = getattr(iterator, "_gpumon_state", None)
         if state is None:
@@ -81,6 +84,7 @@ def _next(auto: Auto, original: Any) -> Any:
 
 def _backward(auto: Auto, original: Any, compiling: Callable[[], bool]) -> Any:
     first = True
+    recorder = auto.recorder
 
     def backward(*args: Any, **kwargs: Any) -> Any:
         nonlocal first
@@ -89,24 +93,26 @@ def _backward(auto: Auto, original: Any, compiling: Callable[[], bool]) -> Any:
         if first and auto.on:
             first = False
             auto.guarded(auto.begin_training)
-        if not auto.ours():
+        if get_ident() != recorder.thread or not auto.on:
             return original(*args, **kwargs)
         before = auto.backward_begins()
         try:
             return original(*args, **kwargs)
         finally:
-            auto.recorder.mark(before)
+            recorder.mark(before)
 
     return backward
 
 
 def _optimizer(auto: Auto, compiling: Callable[[], bool]) -> list[Undo]:
+    recorder = auto.recorder
+
     def before(optimizer: Any, args: Any, kwargs: Any) -> None:
-        if not compiling() and auto.ours():
-            auto.recorder.mark(OPTIMIZER)
+        if get_ident() == recorder.thread and auto.on and not compiling():
+            recorder.mark(OPTIMIZER)
 
     def after(optimizer: Any, args: Any, kwargs: Any) -> None:
-        if compiling() or not auto.ours():
+        if compiling() or get_ident() != recorder.thread or not auto.on:
             return
         try:
             auto.optimizer_ends(optimizer)
@@ -122,16 +128,18 @@ def _optimizer(auto: Auto, compiling: Callable[[], bool]) -> list[Undo]:
 
 def _timed(auto: Auto, phase: int, compiling: Callable[[], bool]) -> Callable[[Any], Any]:
     """A call whose time is a phase of its own."""
+    recorder = auto.recorder
 
     def make(original: Any) -> Any:
         def timed(*args: Any, **kwargs: Any) -> Any:
-            if compiling() or not auto.ours():
+            if compiling() or get_ident() != recorder.thread or not auto.on:
                 return original(*args, **kwargs)
-            auto.recorder.push(phase)
+            before = recorder.cur
+            recorder.mark(phase)
             try:
                 return original(*args, **kwargs)
             finally:
-                auto.recorder.pop()
+                recorder.mark(before)
 
         return timed
 

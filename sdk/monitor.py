@@ -340,10 +340,22 @@ class TrainingMonitor:
         scalars, changed = self._observer.refresh()
         changed |= self._observer.note("shapes", self.size.config())
         totals = self._recorder.totals
+        scalars |= self._waits()
         scalars["gc.seconds"] = (totals.group(STEADY).gc_ns + totals.group(SAMPLED).gc_ns) / 1e9
         scalars["gc.collections"] = float(self._recorder.gc_collections)
         if self._scalars.update(scalars) or changed:
             self._meta_changed()
+
+    def _waits(self) -> dict[str, float]:
+        """How long the loop waits for workers, and for the first batch of an epoch."""
+        totals = self._recorder.totals
+        steady = totals.group(STEADY)
+        found = {}
+        if steady.steps and getattr(self.loaders.loader, "num_workers", 0):
+            found["loader.wait_s"] = steady.phases[DATA] / steady.steps / 1e9
+        if totals.epochs:
+            found["loader.first_wait_s"] = totals.epoch_wait_ns / totals.epochs / 1e9
+        return found
 
     def _watch_device(self) -> None:
         """Device events once the parameters are seen on one."""

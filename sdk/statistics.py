@@ -88,12 +88,12 @@ class Totals:
     """Sums over all records: steady ones, closely watched ones, warm-up. Records are added up where they
     lie, many at once: that is five times cheaper than one by one."""
 
-    __slots__ = ("_groups", "samples", "tokens", "used")
+    __slots__ = ("_groups", "epoch_wait_ns", "epochs", "samples", "tokens", "used")
 
     def __init__(self) -> None:
         self._groups = (Group(), Group(), Group())
         self.used: tuple[int, ...] = ()
-        self.samples = self.tokens = 0
+        self.samples = self.tokens = self.epochs = self.epoch_wait_ns = 0
 
     def use(self, phase: int) -> None:
         """Remember which phases there are."""
@@ -107,6 +107,13 @@ class Totals:
         self.samples += _column(words, ring.W_SAMPLES)
         self.tokens += _column(words, ring.W_TOKENS)
         flags = words[ring.W_FLAGS :: ring.SLOT_WORDS].tolist()
+        if not any(flags):
+            self._groups[STEADY].add(words)
+            return
+        for number, flag in enumerate(flags):
+            if flag & ring.F_EPOCH_START:
+                self.epochs += 1
+                self.epoch_wait_ns += words[number * ring.SLOT_WORDS + ring.W_PHASES]
         if not any(flag & _UNSTEADY for flag in flags):
             self._groups[STEADY].add(words)
             return
