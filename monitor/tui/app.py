@@ -15,7 +15,9 @@ from textual.message import Message
 from textual.screen import Screen
 
 from monitor.clock import Moment
+from monitor.errors import UserError
 from monitor.tui import layout as layouts
+from monitor.tui import picture
 from monitor.tui.archive import Archive
 from monitor.tui.feed import Feed, Inbox, Readers
 from monitor.tui.frame import Hub
@@ -90,7 +92,7 @@ class GpumonApp(App[None]):
 
     def on_mount(self) -> None:
         self.set_class(self.ascii_only, "-ascii")
-        self.palette = palette(self.current_theme)
+        self.palette = self._palette()
         self.theme_changed_signal.subscribe(self, self._recolour)
         self.push_screen(Overview())
         self.readers.start()
@@ -117,8 +119,15 @@ class GpumonApp(App[None]):
         if not self.paused and self.hub.clock().monotonic - self.frame.now.monotonic > 0.9:
             self.show()
 
+    def _palette(self) -> Palette:
+        """Without colour an alarm must not be greyer than the rest: it is the brightest text."""
+        made = palette(self.current_theme)
+        if self.no_color:
+            made |= {"alarm": made["strong"], "warn": made["strong"], "gain": made["strong"]}
+        return made
+
     def _recolour(self, _theme: object) -> None:
-        self.palette = palette(self.current_theme)
+        self.palette = self._palette()
         self.prefs.theme = self.theme
         self.refresh_css(animate=False)
         for widget in self.screen.query("Panel"):
@@ -167,9 +176,9 @@ class GpumonApp(App[None]):
         """An SVG of the screen in the directory gpumon was started in."""
         target = Path.cwd() / time.strftime("gpumon-%Y%m%d-%H%M%S.svg")
         try:
-            target.write_text(self.export_screenshot(title="gpumon"), encoding="utf-8")
-        except OSError as error:
-            self.notify(f"cannot write {target}: {error.strerror}", severity="error")
+            picture.write(self, target)
+        except UserError as error:
+            self.notify(error.sentence, severity="error")
             return
         self.notify(f"saved {target.name}")
 

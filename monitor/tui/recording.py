@@ -101,6 +101,7 @@ class Recording:
             ended=run.ended if over else None,
             phases=phases,
             timeline=past,
+            stalls=(),
             samples_per_second=self.value(subject, "samples_per_second", time),
             iterations_per_second=self.value(subject, "iterations_per_second", time),
             starved_ratio=self.value(subject, "starved_ratio", time),
@@ -112,7 +113,10 @@ class Recording:
     def _rank(self, rank: Rank, past: Sequence[Window], time: float) -> Rank:
         steps = past[-1].first_step + past[-1].steps if past else 0
         loss = self.value(f"run:{self.record.run.id}", "loss", time) if rank.rank == 0 else None
-        return msgspec.structs.replace(rank, steps=steps, live_phase=None, live_seconds=None, loss=loss)
+        return Rank(
+            rank.rank, rank.state, rank.pid, rank.local_rank, rank.hostname, rank.gpu_uuid, rank.device,
+            steps=steps, loss=loss,
+        )  # fmt: skip
 
 
 def _last(series: Series, time: float, keep: float) -> float | None:

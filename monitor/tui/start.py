@@ -13,6 +13,7 @@ from monitor.errors import EXIT_UNREACHABLE, UserError
 from monitor.settings import Settings
 from monitor.tui import ascii as ascii_fallback
 from monitor.tui import layout as layouts
+from monitor.tui import picture as pictures
 from monitor.tui.app import GpumonApp
 from monitor.tui.archive import Archive, DaemonArchive, StoreArchive
 from monitor.tui.feed import Feed, OwnFeed, RemoteFeed, short
@@ -73,15 +74,11 @@ def _answers() -> bool:
 
 def picture(app: GpumonApp, target: Path, size: tuple[int, int], seconds: float) -> int:
     """One SVG of the overview after `seconds` of watching."""
-    svg = asyncio.run(_export(app, size, seconds))
-    try:
-        target.write_text(svg, encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"cannot write {target}: {error.strerror}") from error
+    asyncio.run(_export(app, target, size, seconds))
     return 0
 
 
-async def _export(app: GpumonApp, size: tuple[int, int], seconds: float) -> str:
+async def _export(app: GpumonApp, target: Path, size: tuple[int, int], seconds: float) -> None:
     async with app.run_test(size=size) as pilot:
         await pilot.pause(max(0.0, seconds))
-        return app.export_screenshot(title="gpumon")
+        pictures.write(app, target)

@@ -82,7 +82,7 @@ def _colours(theme: Theme) -> tuple[str, ...]:
 def _true(name: str, colours: tuple[str, ...]) -> dict[str, Style]:
     fore, back, panel, good, warn, alarm, info, accent = (Color.parse(colour) for colour in colours)
     contrast = name == CONTRAST.name
-    dim = back.blend(fore, 0.82 if contrast else 0.56)
+    dim = back.blend(fore, 0.82 if contrast else 0.56 if back.brightness < 0.5 else 0.66)
     faint = back.blend(fore, 0.45 if contrast else 0.24)
     styles = {
         "": _style(fore), "strong": _style(fore, bold=True), "dim": _style(dim), "faint": _style(faint),

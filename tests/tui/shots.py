@@ -37,9 +37,6 @@ class Shot:
             GOLDEN / f"{self.name}-{size}.txt": text for size, text in zip(self.sizes, texts, strict=True)
         }
 
-    def svg(self, size: str) -> str:
-        return asyncio.run(picture(self.app(), SIZES[size], pressing(*self.keys), svg=True))
-
 
 def disconnected(**options: Any) -> StagedApp:
     """A daemon that was there and does not answer any more."""
@@ -96,7 +93,27 @@ DETAILS = [
 SHOTS = [*OVERVIEWS, *DETAILS]
 
 
+DOCS = {
+    "overview": (Shot("overview", "data-bound"), (120, 40)),
+    "run": (Shot("run", "data-bound", keys=("tab", "enter")), (120, 40)),
+    "finding": (Shot("finding", "data-bound", keys=("tab", "tab", "enter")), (120, 38)),
+    "eight": (Shot("eight", "eight"), (160, 46)),
+}
+"""The pictures in docs/screens/, made by `python -m tests.tui.shots --docs`."""
+
+
+def write_docs() -> int:
+    folder = Path(__file__).parents[2] / "docs" / "screens"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, (shot, size) in DOCS.items():
+        text = asyncio.run(picture(shot.app(), size, pressing(*shot.keys), svg=True))
+        (folder / f"{name}.svg").write_text(text, encoding="utf-8")
+    return 0
+
+
 def main() -> int:
+    if sys.argv[1:] == ["--docs"]:
+        return write_docs()
     if sys.argv[1:] != ["--update"]:
         print(__doc__, file=sys.stderr)
         return 2

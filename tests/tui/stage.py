@@ -14,6 +14,7 @@ from monitor.snapshot import Snapshot
 from monitor.tui.app import GpumonApp
 from monitor.tui.feed import StillFeed
 from monitor.tui.frame import Update
+from monitor.tui.picture import svg as svg_of
 from tests.tui import scenes
 
 Act = Callable[[Pilot[None]], Awaitable[Any]]
@@ -75,7 +76,7 @@ async def picture(app: GpumonApp, size: tuple[int, int], act: Act | None = None,
         if act is not None:
             await act(pilot)
             await pilot.pause()
-        return app.export_screenshot(title="gpumon") if svg else characters(app)
+        return svg_of(app) if svg else characters(app)
 
 
 def characters(app: GpumonApp) -> str:

@@ -90,7 +90,7 @@ def test_a_run_is_replayed_with_seek_and_speed() -> None:
         assert not screen.play.playing and screen.play.at >= START + 70 and screen.play.speed == 16
         assert "50 m 00 s" in characters(app).splitlines()[-2] and "‖" in characters(app)
         await pilot.press("tab", "enter")
-        await until(pilot, app, "Phases over time")
+        await until(pilot, app, "Configuration")
         assert "replay" in characters(app).splitlines()[0]
         await pilot.press("escape")
         await pilot.press("escape")

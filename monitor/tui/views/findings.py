@@ -22,13 +22,14 @@ COLUMNS = (
 )
 
 
-def table(frame: Frame, room: Room, run: str | None = None) -> Block:
-    """All findings, or those about one run."""
+def table(frame: Frame, room: Room, run: str | None = None, *, fix: bool = True) -> Block:
+    """All findings, or those about one run; without the column of fixes when one stands beside."""
     entries = [(h, f) for h, f in frame.findings() if run is None or f.run == run]
     if not entries:
         return Block((line(Span(" Findings", "title"), width=room.width),), (_none(frame, room),))
     gap = 1 if room.width < 100 else 2
-    layout = chosen(COLUMNS, room.width - 2, gap)
+    columns = COLUMNS if fix else [column for column in COLUMNS if column.name != "fix"]
+    layout = chosen(columns, room.width - 2, gap)
     return Block((heading(layout, gap=gap, lead=1),), tuple(_rows(frame, layout, entries, gap)))
 
 

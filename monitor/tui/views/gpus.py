@@ -28,7 +28,7 @@ COLUMNS = (
     Column("gpu", "GPUs", 6),
     Column("state", "", 9, drop=5),
     Column("use", "use", 4, ">"),
-    Column("graph", "last minutes", 10, grow=2, most=60),
+    Column("graph", "last minutes", 12, grow=2, most=60),
     Column("memory", "memory", 13, ">"),
     Column("membar", "", 8, drop=11, grow=1, most=16),
     Column("power", "power", 9, ">", drop=1),
@@ -36,10 +36,10 @@ COLUMNS = (
     Column("clock", "clock", 8, ">", drop=2),
     Column("reason", "held by", 11, drop=8),
     Column("sm", "SM", 4, ">", drop=12),
-    Column("pcie", "PCIe ↓↑", 13, ">", drop=9),
-    Column("nvlink", "NVLink ↓↑", 13, ">", drop=13),
+    Column("pcie", "PCIe ↓↑", 9, ">", drop=9),
+    Column("nvlink", "NVLink ↓↑", 9, ">", drop=13),
     Column("procs", "proc", 4, ">", drop=10),
-    Column("run", "run", 12, drop=6, grow=1, most=32),
+    Column("run", "run", 14, drop=6, grow=1, most=32),
 )
 NARROW = (
     Column("gpu", "GPUs", 5),

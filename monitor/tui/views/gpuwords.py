@@ -49,7 +49,7 @@ def traffic(down: float | None, up: float | None, limit: float | None) -> str:
         return show.ABSENT
     if limit:
         return f"{_part(down, limit)} {_part(up, limit)}"
-    return f"{show.rate(down)} {show.rate(up)}"
+    return f"{show.number(down, 2)} {show.number(up, 2)}"
 
 
 def _part(value: float | None, limit: float) -> str:

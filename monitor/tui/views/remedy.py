@@ -21,7 +21,7 @@ def preview(frame: Frame, host: HostFrame, finding: Finding, room: Room) -> Bloc
     rows = [
         *_indent(diff_lines(finding.remedy.change, width - 2)),
         line(),
-        *_indent(_gain_lines(finding, width)),
+        *_indent(_gain_lines(finding, width - 3)),
     ]
     return Block(
         (head,), tuple(rows) if finding.remedy.summary else (line(Span("   nothing to fix", "dim")),)
