@@ -153,14 +153,11 @@ def _sample(image: np.ndarray, labels: np.ndarray) -> Batch:
 
 
 def double_conv(inputs: int, outputs: int) -> nn.Sequential:
-    def layer(size: int) -> list[nn.Module]:
-        return [
-            nn.Conv2d(size, outputs, 3, padding=1, bias=False),
-            nn.BatchNorm2d(outputs),
-            nn.ReLU(inplace=True),
-        ]
-
-    return nn.Sequential(*layer(inputs), *layer(outputs))
+    """Two convolutions, normalised once."""
+    return nn.Sequential(
+        *(nn.Conv2d(inputs, outputs, 3, padding=1), nn.ReLU(inplace=True)),
+        *(nn.Conv2d(outputs, outputs, 3, padding=1, bias=False), nn.BatchNorm2d(outputs), nn.ReLU(inplace=True)),
+    )
 
 
 class UNet(nn.Module):

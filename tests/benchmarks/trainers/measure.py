@@ -31,6 +31,20 @@ class Subject:
     batches: Iterator[Any] | None = None
     epoch: int = 100
 
+    @property
+    def longer(self) -> int:
+        """Loader processes need a longer stretch: their queue fills while others are measured, and
+        has to fill again whenever the loop starts anew."""
+        loader = getattr(self.trainer.data.train, "loader", None)
+        return 5 if loader is not None and loader.num_workers else 1
+
+    def drain(self) -> None:
+        """Take what workers have prepared while nobody was looking."""
+        if self.longer > 1:
+            loader = self.trainer.data.train.loader  # type: ignore[attr-defined]
+            for _ in range(loader.num_workers * loader.prefetch_factor):
+                self.next_batch()
+
     def next_batch(self) -> int:
         """Fetch one batch; samples in it."""
         while True:
@@ -77,11 +91,12 @@ def measure_steps(subjects: list[Subject], steps: int, seconds: float) -> None:
     end, done = time.perf_counter() + seconds, 0
     while done < 3 or (time.perf_counter() < end and done < 15):
         for subject in subjects:
+            count = steps * subject.longer
             with contextlib.redirect_stderr(io.StringIO()):
                 begun = time.perf_counter()
-                subject.trainer.train_steps(steps)
+                subject.trainer.train_steps(count)
                 taken = time.perf_counter() - begun
-            subject.step_seconds.append(taken / (steps * subject.trainer.config.batch_size))
+            subject.step_seconds.append(taken / (count * subject.trainer.config.batch_size))
         done += 1
 
 
@@ -92,8 +107,9 @@ def measure_data(subjects: list[Subject], steps: int, seconds: float) -> None:
     end, done = time.perf_counter() + seconds, 0
     while done < 3 or (time.perf_counter() < end and done < 15):
         for subject in subjects:
+            subject.drain()
             begun = time.perf_counter()
-            samples = sum(subject.next_batch() for _ in range(steps))
+            samples = sum(subject.next_batch() for _ in range(steps * subject.longer))
             subject.data_seconds.append((time.perf_counter() - begun) / samples)
         done += 1
 

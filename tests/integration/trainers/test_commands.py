@@ -128,7 +128,7 @@ def test_two_ranks_train_like_one(tmp_path: Path, gpumon_dir: Path) -> None:
 def test_the_parameter_grid_trains_every_combination(tmp_path: Path) -> None:
     words = ("--synthetic", "--synthetic_size=0.02", "--epochs=1", "--no-monitor", "--batch_size=32")
     grid = ("--grid_hidden", "4,8", "--grid_lengths=10", f"--out={tmp_path}")
-    code, out, err = finish(start("-m", "trainers.sequence", *words, *grid))
+    code, _, err = finish(start("-m", "trainers.sequence", *words, *grid))
     assert code == 0, err
     best = json.loads((tmp_path / "grid.json").read_text())
     assert {(p["hidden_size"], p["sequence_length"]) for p in best["all"]} == {(4, 10), (8, 10)}

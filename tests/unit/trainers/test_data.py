@@ -104,7 +104,7 @@ def test_unreadable_short_and_infinite_tables_are_skipped(tmp_path: Path) -> Non
 def test_missing_data_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(TrainerError, match="matches nothing"):
         tables.find_files(str(tmp_path / "none_*"))
-    with pytest.raises(TrainerError, match="no .csv or .npz file"):
+    with pytest.raises(TrainerError, match=r"no \.csv or \.npz file"):
         tables.find_files(str(tmp_path))
 
 
