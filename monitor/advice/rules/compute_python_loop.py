@@ -29,9 +29,10 @@ def check(run: RunContext) -> Advice | None:
     if spot is None or run.period is None or run.hot_seconds(spot) < run.policy.loop_share * run.period:
         return None
     calls, cost = _calls(run, spot), run.hot_seconds(spot)
-    backward = 0.6 * run.seconds("backward") * min(1.0, cost / max(1e-9, run.seconds("forward")))
-    job = line_savings(run, spot.phase, cost, spot.place, backward if spot.phase == "forward" else 0.0)
-    left = 1.0 - 1.0 / min(20.0, 1.0 + calls / 12.0)
+    share = min(1.0, cost / max(1e-9, run.seconds(spot.phase)))
+    backward = share * run.seconds("backward") if spot.phase != "between" else 0.0
+    job = line_savings(spot.phase, cost, spot.place, backward)
+    left = 0.78 if spot.kind == "module" else 1.0 - 1.0 / (1.0 + calls / 12.0)
     return Advice(
         title=f"Python loop: {spot.words} runs {calls:.0f} times a step, {seconds(cost)} "
         f"({percent(cost / run.period)})",
@@ -40,7 +41,9 @@ def check(run: RunContext) -> Advice | None:
         evidence={"calls_per_step": calls, **hotlines.evidence(run, spot)},
         what=scaled(job, left),
         low=scaled(job, left * 0.6),
-        high=scaled(job, 1.0),
+        high=scaled(
+            line_savings(spot.phase, run.seconds(spot.phase), spot.place, run.seconds("backward")), 0.97
+        ),
         because=f"{calls:.0f} small operations become a few large ones",
     )
 
@@ -60,7 +63,7 @@ def _loops(run: RunContext, spot: Hotspot) -> bool:
     return spot.kind != "module" or calls > 2 * (run.count("model", "modules") or 0)
 
 
-def line_savings(run: RunContext, phase: str, cost: float, cause: str, backward: float) -> Change:
-    """What the line costs, and for a loop in forward its share of backward too."""
+def line_savings(phase: str, cost: float, cause: str, backward: float) -> Change:
+    """What the loop costs, and its share of backward: every operation is undone there again."""
     savings = (Saving(phase, cost, cause), Saving("backward", backward, cause))
     return Change(savings=savings if backward else savings[:1])

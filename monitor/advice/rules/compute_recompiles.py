@@ -17,7 +17,7 @@ from monitor.snapshot import Speedup
 
 @rule(
     "compute.recompiles",
-    suppresses=("trend.periodic_stalls", "compute.graph_breaks", "compute.user_code"),
+    suppresses=("trend.periodic_stalls", "compute.graph_breaks", "compute.user_code", "job.gc_pauses"),
     bonus=0.5,
 )
 def check(run: RunContext) -> Advice | None:

@@ -49,9 +49,11 @@ def check(run: RunContext) -> Advice | None:
 
 
 def _collector_seconds(run: RunContext) -> float:
-    """Seconds a step in the collector, from the counter the SDK keeps or from stalls."""
-    total, steps = run.scalar("gc.seconds"), run.lead.steps if run.lead else 0
-    if total is not None and steps:
-        return total / steps
+    """Seconds a step in the collector, from the counter the SDK keeps or from stalls. The counter is of
+    the whole run (compilation collects a lot): its share of the whole is what counts."""
+    lead, total = run.lead, run.scalar("gc.seconds")
+    whole = sum(phase.total_seconds for phase in lead.phases) if lead else 0.0
+    if total is not None and whole > 0 and run.period:
+        return run.period * min(1.0, total / whole)
     stall = run.stall("gc")
-    return stall.total_seconds / steps if stall and steps else 0.0
+    return stall.total_seconds / lead.steps if stall and lead and lead.steps else 0.0
