@@ -31,6 +31,10 @@ _MODULE = os.path.join("torch", "nn", "modules", "module.py")
 _CHECKPOINT = os.path.join("torch", "utils", "checkpoint.py")
 
 
+Seen = tuple[str, CodeType, int, int, int, int, str, str]
+"""phase, code, line, ns, ns on a core, ns queued, which of torch's files lies around, what was inside."""
+
+
 class Spot:
     """One line of user code in one phase."""
 
@@ -56,6 +60,7 @@ class Hotspots:
         self._done = done
         self._spots: dict[tuple[str, CodeType, int], Spot] = {}
         self._steps = 0
+        self._pending: list[Seen] = []
         self._running = False
         self._looker: threading.Thread | None = None
         self.calls: dict[tuple[CodeType, int], int] = {}
@@ -74,8 +79,11 @@ class Hotspots:
         return self._running
 
     def step(self) -> None:
-        """A step (a batch) of the window has ended."""
-        self._steps += self._running
+        """A step (a batch) has ended: what was seen in it counts. After the last one nothing does."""
+        looks, self._pending = self._pending, []
+        if looks:
+            self._count(looks)
+            self._steps += 1
 
     def stop(self) -> None:
         """End the window and wait for the thread; it sleeps at most one interval."""
@@ -87,6 +95,7 @@ class Hotspots:
     def forget(self) -> None:
         """Begin anew: the run may have changed since."""
         self._spots.clear()
+        self._pending = []
         self.looks = self._steps = 0
 
     def _look(self, every_s: float) -> None:
@@ -120,20 +129,22 @@ class Hotspots:
         clock.close()
 
     def _add(self, phase: str, leaf: FrameType, ns: int, busy: tuple[int, int]) -> None:
-        place, module = _user_frame(leaf)
-        key = (phase, place.f_code, place.f_lineno or 0)
-        spot = self._spots.get(key)
-        if spot is None:
-            spot = self._spots[key] = Spot()
-        spot.ns += ns
-        spot.cpu += busy[0]
-        spot.queued += busy[1]
-        spot.module = spot.module or module == _MODULE
-        self.checkpointing = self.checkpointing or module == _CHECKPOINT
-        if leaf is not place:
-            inside = leaf.f_code.co_qualname if hasattr(leaf.f_code, "co_qualname") else leaf.f_code.co_name
-            spot.inside[inside] = spot.inside.get(inside, 0) + ns
+        """Note one look; it counts when the step it was in has ended."""
+        place, around = _user_frame(leaf)
+        inside = "" if leaf is place else getattr(leaf.f_code, "co_qualname", leaf.f_code.co_name)
+        self._pending.append((phase, place.f_code, place.f_lineno or 0, ns, *busy, around, inside))
         self.looks += 1
+
+    def _count(self, looks: list[Seen]) -> None:
+        for phase, code, line, ns, cpu, queued, around, inside in looks:
+            spot = self._spots.setdefault((phase, code, line), Spot())
+            spot.ns += ns
+            spot.cpu += cpu
+            spot.queued += queued
+            spot.module = spot.module or around == _MODULE
+            self.checkpointing = self.checkpointing or around == _CHECKPOINT
+            if inside:
+                spot.inside[inside] = spot.inside.get(inside, 0) + ns
 
     def result(self) -> list[dict[str, Any]]:
         """The heaviest lines, each with its share of its phase and its seconds a step."""

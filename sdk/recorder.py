@@ -439,9 +439,14 @@ def watch_gc(recorder: Recorder) -> Callable[[], None]:
 
 
 def _silence_after_fork() -> None:
-    """A forked child shares the mapping: it must never write there."""
+    """A forked child shares the mapping: it must never write there. If the parent was looking closely,
+    the child inherits that, too, but not the thread that would end it."""
     for recorder in list(_alive):
         recorder.on = False
+    if _alive and sys.getswitchinterval() < 0.001:
+        sys.setswitchinterval(0.005)
+    if _alive and getattr(sys.getprofile(), "__module__", "").endswith("sdk.stepprofile"):
+        sys.setprofile(None)
 
 
 if hasattr(os, "register_at_fork"):

@@ -128,6 +128,7 @@ class RingWriter(Slots):
         words[ring.H_VERSION] = ring.VERSION
         words[ring.H_SLOTS] = self._slots
         words[ring.H_PID] = os.getpid()
+        words[ring.H_PID_STARTED] = _process_started()
         words[ring.H_STARTED_MONO], words[ring.H_STARTED_WALL] = self._started
         words[ring.H_LIVE] = ring.pack_live(ring.LIVE_NONE, time.monotonic_ns())
         for index in range(ring.SCALARS):
@@ -208,6 +209,25 @@ def _allocate(fd: int, size: int) -> None:
         os.posix_fallocate(fd, 0, size)
     else:
         os.ftruncate(fd, size)
+
+
+def _process_started() -> int:
+    """When this process was created, in the platform's own unit: tells a pid from its next owner where
+    there is no lock. 0 where nobody tells."""
+    try:
+        with open("/proc/self/stat", "rb") as file:
+            return int(file.read().rpartition(b")")[2].split()[19])
+    except (OSError, ValueError, IndexError):
+        return _windows_started() if os.name == "nt" else 0
+
+
+def _windows_started() -> int:
+    import ctypes
+
+    times = (ctypes.c_uint64 * 4)()
+    kernel = ctypes.windll.kernel32  # type: ignore[attr-defined]
+    at = [ctypes.byref(times, 8 * index) for index in range(4)]
+    return int(times[0]) if kernel.GetProcessTimes(kernel.GetCurrentProcess(), *at) else 0
 
 
 def is_locked(path: str) -> bool:
