@@ -60,7 +60,11 @@ class RunScreen(Page):
         run = self.run
         if run is None:
             return Block(rows=(line(Span("   this run is no longer known to the daemon", "dim")),))
-        return self._aged(view.summary(run, self.frame.now.wall, room))
+        return self._aged(view.summary(run, self.frame.now.wall, room, self._about()))
+
+    def _about(self) -> tuple[Finding, ...]:
+        found = self.frame.run(self._host, self._run_id)
+        return found[0].snapshot.findings if found and found[0].snapshot else self._past_findings
 
     def _main(self, room: Room) -> Block:
         run = self.run

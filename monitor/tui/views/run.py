@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from monitor.snapshot import Run, Window
+from monitor.snapshot import Finding, Run, Window
 from monitor.tui import format as show
 from monitor.tui.text import Cell, Line, Span, clip, fit, line, spans, width_of
-from monitor.tui.views.marks import RUN, starving
+from monitor.tui.views.marks import run_mark, starving
 from monitor.tui.views.remedy import section
 from monitor.tui.views.runs import hanging, trend
 from monitor.tui.widgets.graph import history, letter, nice, phase_bar, phase_order, role_of, stacked
@@ -18,13 +18,13 @@ HOLD_SECONDS = 2.0
 STALL_LETTERS = {"validate": "V", "checkpoint": "C", "recompile": "R", "gc": "G", "log": "L", "data": "D"}
 
 
-def summary(run: Run, now: float, room: Room) -> list[Line]:
+def summary(run: Run, now: float, room: Room, found: tuple[Finding, ...] = ()) -> list[Line]:
     """Who it is, how fast it goes, and when it hangs: in what."""
-    mark = RUN[run.state]
+    mark = run_mark(run, found)
     width = room.width - 3
     since = show.duration((run.ended or now) - run.started)
     facts = [
-        f"{mark.word} {since}",
+        f"{run.state} {since}",
         run.user,
         " ".join((run.script or run.command or "").split()),
         f"git {run.git_commit}" if run.git_commit else None,
@@ -171,6 +171,12 @@ def _stall_marks(axis: Axis) -> Line | None:
     return line(fit(Span("stalls", "dim"), GUTTER - 1, ">"), " ", Span(marks, "warn"))
 
 
+def _stall_legend(axis: Axis, room: Room) -> list[Line]:
+    kinds = dict.fromkeys(kind for window in axis.windows for kind in window.stalls)
+    text = "  ".join(f"{_letter(kind)} {kind}" for kind in kinds)
+    return [line(" " * GUTTER, Span(clip(text, room.width - GUTTER - 1), "dim"))] if kinds else []
+
+
 def _letter(kind: str) -> str:
     return STALL_LETTERS.get(kind, kind[:1].upper() or "?")
 
@@ -221,7 +227,7 @@ def graphs(run: Run, room: Room, height: int = 3) -> list[Line]:
         height=height + 1,
     )
     parts = [
-        [*step, *([mark] if mark and step else [])],
+        [*step, *([mark, *_stall_legend(axis, room)] if mark and step else [])],
         graph(
             "Samples/s",
             show.number(run.samples_per_second),
