@@ -7,7 +7,7 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from threading import get_ident
 from types import TracebackType
 from typing import Any, TypeVar
@@ -16,44 +16,19 @@ from . import __version__, identity, registry, ring
 from .batch import BatchSize
 from .device import open_timer
 from .guard import Compiling, look_for_torch, say_once
-from .loader import LoaderWatch, is_dataloader
+from .lifecycle import watch_gc
+from .loader import LoaderWatch
 from .look import Look
+from .marks import MonitoredLoader, Phase
 from .observe import Observer
-from .phases import BETWEEN, DATA, OTHER
-from .recorder import Recorder, watch_gc
+from .phases import BETWEEN, DATA
+from .recorder import Recorder
 from .rings import NoRing, disabled, open_ring
 from .scalars import ScalarTable
 from .statistics import SAMPLED, STEADY
 from .summary import NOTE_CPU, Summary, summarize
 
 T = TypeVar("T")
-
-
-class Phase:
-    """A named phase as a context manager. One object per name, entered as often as wanted."""
-
-    __slots__ = ("_id", "_monitor", "_recorder")
-
-    def __init__(self, monitor: TrainingMonitor, phase: int) -> None:
-        self._monitor = monitor
-        self._recorder = monitor.recorder
-        self._id = phase
-
-    def __enter__(self) -> None:
-        if Compiling.check():
-            return
-        try:
-            self._recorder.push(self._id)
-        except Exception as error:  # noqa: BLE001 — the guard of the loop, as in TrainingMonitor.step
-            self._monitor.failed(error)
-
-    def __exit__(self, *failure: object) -> None:
-        if Compiling.check():
-            return
-        try:
-            self._recorder.pop()
-        except Exception as error:  # noqa: BLE001 — the same
-            self._monitor.failed(error)
 
 
 class TrainingMonitor:
@@ -379,46 +354,3 @@ class TrainingMonitor:
     def failed(self, error: Exception) -> None:
         self._recorder.errors += 1
         say_once(f"{type(error).__name__} inside gpumon, training goes on: {error}")
-
-
-class MonitoredLoader:
-    """An iterable around the user's loader that keeps its length and attributes."""
-
-    def __init__(self, monitor: TrainingMonitor, batches: Iterable[Any]) -> None:
-        self._monitor = monitor
-        self._batches = batches
-
-    def __iter__(self) -> Iterator[Any]:
-        self._monitor.claim()
-        recorder = self._monitor.recorder
-        if not recorder.stack:
-            recorder.epoch()
-        size = self._monitor.size
-        counting = self._monitor.counts_batches
-        asked = recorder.waiting()
-        if is_dataloader(self._batches):
-            source = self._monitor.loaders.started(self._batches, iter)
-        else:
-            source = iter(self._batches)
-        while True:
-            try:
-                batch = next(source)
-            except BaseException as end:
-                recorder.exhausted(asked)
-                if isinstance(end, StopIteration):
-                    return
-                raise
-            try:
-                recorder.arrived(asked, OTHER)
-                if counting and asked:
-                    recorder.count(*size.of(batch))
-            except Exception as error:  # noqa: BLE001 — the guard of the loop, as in step()
-                self._monitor.failed(error)
-            yield batch
-            asked = recorder.waiting()
-
-    def __len__(self) -> int:
-        return len(self._batches)  # type: ignore[arg-type]
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._batches, name)

@@ -7,8 +7,6 @@ next step begins, and is committed then.
 
 from __future__ import annotations
 
-import gc
-import os
 import time
 import weakref
 from array import array
@@ -43,54 +41,19 @@ WARMUP_LIMIT = 10
 _CALL_NS = 120
 """Entering and leaving one of our functions: not visible from inside it."""
 
-_alive: weakref.WeakSet[Recorder] = weakref.WeakSet()
+alive: weakref.WeakSet[Recorder] = weakref.WeakSet()
 
 
 class Recorder:
     """One loop, one thread, one ring. Every method is harmless when the recorder is off."""
 
     __slots__ = (
-        "__weakref__",
-        "_compiled",
-        "_empty",
-        "_epoch",
-        "_folded",
-        "_graphs",
-        "_last",
-        "_mark_ns",
-        "_marks",
-        "_measure",
-        "_next_flags",
-        "_next_slow",
-        "_scratch",
-        "_since",
-        "_slots",
-        "_special",
-        "_spent",
-        "_started",
-        "_view",
-        "_warm",
-        "_words",
-        "begun",
-        "closed",
-        "cur",
-        "device",
-        "errors",
-        "gc_collections",
-        "gc_ns",
-        "names",
-        "next_look",
-        "on",
-        "on_look",
-        "on_slow",
-        "overhead_ns",
-        "stack",
-        "step_mode",
-        "steps",
-        "thread",
-        "totals",
-        "writer",
-    )
+        "__weakref__", "_compiled", "_empty", "_epoch", "_folded", "_graphs", "_last", "_mark_ns",
+        "_marks", "_measure", "_next_flags", "_next_slow", "_scratch", "_since", "_slots", "_special",
+        "_spent", "_started", "_view", "_warm", "_words", "begun", "closed", "cur", "device", "errors",
+        "gc_collections", "gc_ns", "names", "next_look", "on", "on_look", "on_slow", "overhead_ns",
+        "stack", "step_mode", "steps", "thread", "totals", "writer",
+    )  # fmt: skip
 
     def __init__(self, writer: RingWriter | None) -> None:
         self.writer = writer
@@ -125,7 +88,7 @@ class Recorder:
         self._measure = True
         self.gc_ns = self.gc_collections = 0
         self._view[:] = self._empty
-        _alive.add(self)
+        alive.add(self)
 
     # ── marks ────────────────────────────────────────────────────────────────────────────────────
 
@@ -425,29 +388,3 @@ class Recorder:
             self.gc_ns += clock() - started[0]
             self.gc_collections += 1
             started[0] = 0
-
-
-def watch_gc(recorder: Recorder) -> Callable[[], None]:
-    """Count garbage collections into the recorder; gives the function that stops it."""
-    started = [0]
-
-    def callback(phase: str, info: dict[str, int]) -> None:
-        recorder.collected(phase, info, started)
-
-    gc.callbacks.append(callback)
-    return lambda: gc.callbacks.remove(callback) if callback in gc.callbacks else None
-
-
-def _silence_after_fork() -> None:
-    """A forked child shares the mapping: it must never write there. If the parent was looking closely,
-    the child inherits that, too, but not the thread that would end it."""
-    for recorder in list(_alive):
-        recorder.on = False
-    if _alive and sys.getswitchinterval() < 0.001:
-        sys.setswitchinterval(0.005)
-    if _alive and getattr(sys.getprofile(), "__module__", "").endswith("sdk.stepprofile"):
-        sys.setprofile(None)
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_silence_after_fork)
