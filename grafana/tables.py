@@ -79,9 +79,13 @@ def _properties(column: Column) -> list[DynamicConfigValue]:
     return found + _cell(column)
 
 
+def _coloured(mapping: ValueMap | None) -> bool:
+    return mapping is not None and any(result.color for result in mapping.options.values())
+
+
 def _cell(column: Column) -> list[DynamicConfigValue]:
     """How the cell shows its value: as text, coloured text or a bar."""
-    if column.steps is None and column.mapping is None:
+    if column.steps is None and not _coloured(column.mapping):
         return []
     cell = {"type": "gauge", "mode": "basic"} if column.gauge else {"type": "color-text"}
     found = [DynamicConfigValue(id_val="custom.cellOptions", value=cell)]

@@ -68,7 +68,7 @@ class FakeRank:
 
 
 def meta(args: argparse.Namespace, rank: int) -> dict[str, Any]:
-    local = rank % args.gpus
+    local = args.first_gpu + rank % args.gpus
     return {
         "kind": "trainer",
         "run": args.run,
@@ -98,6 +98,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--gpus", type=int, default=8, help="simulated GPUs of the daemon that reads the rings"
     )
+    parser.add_argument("--first-gpu", type=int, default=0)
     parser.add_argument("--step", type=float, default=0.1, help="seconds a step")
     parser.add_argument("--data", type=float, default=0.3, help="share of the step that waits for data")
     parser.add_argument("--straggler", type=int, default=-1)

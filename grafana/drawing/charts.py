@@ -136,7 +136,8 @@ def lines(axes: Axes, panel: Panel, found: list[list[Series]], span: tuple[float
                 _beside(axes, times - span[0], values, color, series["name"])
                 continue
             axes.plot(times - span[0], values, color=color, lw=1.3, label=series["name"])
-            axes.fill_between(times - span[0], values, color=color, alpha=0.07, lw=0)
+            if defaults(panel).get("min") == 0:
+                axes.fill_between(times - span[0], values, color=color, alpha=0.07, lw=0)
     low, high = defaults(panel).get("min"), defaults(panel).get("max")
     axes.set_ylim(bottom=low, top=high * 1.02 if high is not None else None)
     _finish(axes, unit_of(panel), span, panel["options"]["legend"]["placement"] == "right")

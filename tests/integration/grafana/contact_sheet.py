@@ -23,7 +23,7 @@ FLEET = {
     "gpu-node-3": {"llama-pretrain": ("--ranks", "8", "--data", "0.03", "--slurm-job", "5120")},
     "gpu-node-4": {
         "bert-finetune": ("--ranks", "4", "--gpus", "4", "--data", "0.22", "--slurm-job", "5133"),
-        "unet-tom500": ("--ranks", "2", "--gpus", "8", "--data", "0.58", "--slurm-job", "5140"),
+        "unet-tom500": ("--ranks", "2", "--first-gpu", "4", "--data", "0.58", "--slurm-job", "5140"),
     },
     "gpu-node-5": {"reid-pk": ("--ranks", "6", "--data", "0.45", "--straggler", "1", "--slurm-job", "5151")},
 }

@@ -120,9 +120,9 @@ def prometheus(
         yield Prometheus(f"http://127.0.0.1:{port}")
 
 
-def _ready(port: int) -> bool:
+def _ready(port: int, path: str = "/-/ready") -> bool:
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/-/ready", timeout=2) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=2) as answer:
             return bool(answer.status == 200)
     except OSError:
         return False
@@ -130,6 +130,20 @@ def _ready(port: int) -> bool:
 
 def trainer(name: str, data: float, compute: float, seconds: float) -> list[str]:
     return [sys.executable, "-c", TRAINER, name, str(data), str(compute), str(seconds)]
+
+
+@contextmanager
+def central(folder: Path) -> Iterator[int]:
+    """A VictoriaMetrics to be written to; gives its port."""
+    port = free_port()
+    command = [
+        "victoria-metrics",
+        f"-storageDataPath={folder / 'central'}",
+        f"-httpListenAddr=127.0.0.1:{port}",
+    ]
+    with child([*command, "-search.latencyOffset=0s"], folder / "central.log"):
+        wait_for(lambda: _ready(port, "/health"), seconds=30)
+        yield port
 
 
 @contextmanager
@@ -168,9 +182,10 @@ def _further(stack: ExitStack, folder: Path, fleet: Fleet) -> dict[str, int]:
 
 @contextmanager
 def stage(
-    program: str, folder: Path, seconds: float, fleet: Fleet | None = None
+    program: str, folder: Path, seconds: float, fleet: Fleet | None = None, written_to: int | None = None
 ) -> Iterator[tuple[Prometheus, Span]]:
-    """Everything started and watched for `seconds`; then the time range to look at."""
+    """Everything started and watched for `seconds`; then the time range to look at. With `written_to`
+    everything is also remote-written to that port."""
     (folder / "scenario.toml").write_text(SCENARIO, encoding="utf-8")
     a, b = folder / "a", folder / "b"
     for one in (a, b):
@@ -182,7 +197,9 @@ def stage(
             Daemon(b, *simulated, "--scenario", str(folder / "scenario.toml"), interval="0.5")
         )
         nodes = {"gpu-node-1": first.port, "gpu-node-2": second.port, **_further(stack, folder, fleet or {})}
-        asked = stack.enter_context(prometheus(program, folder, nodes))
+        url = f"http://127.0.0.1:{written_to}/api/v1/write"
+        write = f"remote_write: [{{url: '{url}'}}]\n" if written_to else ""
+        asked = stack.enter_context(prometheus(program, folder, nodes, config=write))
         start = time.time()
         for name, data, lasts in ((NAIVE, 0.016, 600.0), (FIXED, 0.001, 0.7 * seconds)):
             home = {"GPUMON_DIR": str(a / "rings"), "GPUMON_RUN_ID": name, "PYTHONPATH": os.getcwd()}

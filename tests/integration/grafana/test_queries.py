@@ -1,10 +1,14 @@
-"""The proof without a Grafana: real daemons, real training processes, a real Prometheus, every query."""
+"""The proof without a Grafana: real daemons, real training processes, a real Prometheus and a real
+VictoriaMetrics behind it; every query of every dashboard is executed on both."""
 
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -12,9 +16,9 @@ from grafana.answers import Board, Prometheus, QueryError, Span, answer, panels,
 from grafana.build import HERE
 from grafana.drawing.charts import DRAW
 from grafana.preview import write
-from tests.conftest import require_program
+from tests.conftest import require_program, wait_for
 from tests.integration.grafana.contact_sheet import CHOSEN
-from tests.integration.grafana.stage import FIXED, MANY, NAIVE, stage
+from tests.integration.grafana.stage import FIXED, MANY, NAIVE, central, stage
 
 VIEWS: dict[str, list[dict[str, str]]] = {
     "cluster": [{}],
@@ -27,11 +31,38 @@ VIEWS: dict[str, list[dict[str, str]]] = {
 pytestmark = pytest.mark.slow
 
 
+class Staged(NamedTuple):
+    """What there is to be asked, and the time range; the centre is written to by Prometheus."""
+
+    prometheus: Prometheus
+    span: Span
+    central: Prometheus | None
+
+
 @pytest.fixture(scope="module")
-def staged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Prometheus, Span]]:
-    program = require_program("prometheus")
-    with stage(program, tmp_path_factory.mktemp("stage"), 36.0) as found:
-        yield found
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Staged]:
+    program, folder = require_program("prometheus"), tmp_path_factory.mktemp("stage")
+    with ExitStack() as stack:
+        port = stack.enter_context(central(folder)) if shutil.which("victoria-metrics") else None
+        asked, span = stack.enter_context(stage(program, folder, 36.0, written_to=port))
+        there = Prometheus(f"http://127.0.0.1:{port}") if port else None
+        if there:
+            wait_for(lambda: there.instant("gpumon:rank_skew:ratio", span.end), seconds=20)
+        yield Staged(asked, span, there)
+
+
+@pytest.fixture
+def staged(whole: Staged) -> tuple[Prometheus, Span]:
+    return whole.prometheus, whole.span
+
+
+@pytest.fixture(params=["prometheus", "victoria-metrics"])
+def engine(whole: Staged, request: pytest.FixtureRequest) -> tuple[Prometheus, Span]:
+    """Grafana may ask either of them."""
+    require_program(request.param)
+    asked = whole.central if request.param == "victoria-metrics" else whole.prometheus
+    assert asked is not None
+    return asked, whole.span
 
 
 def board_of(name: str) -> Board:
@@ -40,13 +71,13 @@ def board_of(name: str) -> Board:
 
 
 @pytest.mark.parametrize("name", VIEWS)
-def test_every_query_of_every_panel_has_an_answer(staged: tuple[Prometheus, Span], name: str) -> None:
+def test_every_query_of_every_panel_has_an_answer(engine: tuple[Prometheus, Span], name: str) -> None:
     board = board_of(name)
-    values = [settle(board, *staged, view) for view in VIEWS[name]]
+    values = [settle(board, *engine, view) for view in VIEWS[name]]
     empty = []
     for panel in panels(board):
         for target in panel["targets"]:
-            found = [answer(target, *staged, chosen) for chosen in values]
+            found = [answer(target, *engine, chosen) for chosen in values]
             if not any(found):
                 empty.append(f"{panel['title']} {target['refId']}: {target['expr']}")
     assert not empty, "no answer to:\n" + "\n".join(empty)
