@@ -46,7 +46,9 @@ class Tmux:
         ).stdout
 
     def start(self, command: list[str], size: tuple[int, int]) -> None:
-        self.run("new-session", "-d", "-x", str(size[0]), "-y", str(size[1]), *command)
+        """A program that ends leaves its last words on the screen, for a failing test to show."""
+        stay = ("start-server", ";", "set-option", "-g", "remain-on-exit", "on", ";")
+        self.run(*stay, "new-session", "-d", "-x", str(size[0]), "-y", str(size[1]), *command)
 
     def keys(self, *keys: str) -> None:
         """Press keys; after Escape wait for the overview, else the next key is taken for Alt-key."""
