@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import socket
 import statistics
 import subprocess
 import sys
@@ -104,9 +105,16 @@ def memory_folder() -> str | None:
 
 def command_of(way: str, python: str) -> list[str]:
     if way.startswith("traceml"):
-        front = [str(Path(python).with_name("traceml")), "run", "--mode", "summary"]
+        port = ["--aggregator-port", str(free_port())]
+        front = [str(Path(python).with_name("traceml")), "run", "--mode", "summary", *port]
         return [*front, str(LOOP), "--args", way, ",".join(SIZES)]
     return [python, str(LOOP), way, ",".join(SIZES)]
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
 
 
 def combine(found: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
@@ -132,9 +140,9 @@ def ratios(ways: dict[str, Any]) -> dict[str, float]:
 def import_cost() -> dict[str, float]:
     """`import sdk` in a fresh Python with bytecode in place: the best of several."""
     code = (
-        "import time, resource; b = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss;"
+        "import time; rss = lambda: int(open('/proc/self/statm').read().split()[1]) * 4096; b = rss();"
         "t = time.perf_counter(); import sdk; t = time.perf_counter() - t;"
-        "print(t * 1e3, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - b) / 1024)"
+        "print(t * 1e3, (rss() - b) / 2**20)"
     )
     with tempfile.TemporaryDirectory() as cache:
         env = {
