@@ -46,7 +46,12 @@ class Hotspot:
     @property
     def is_loop(self) -> bool:
         """The line that asks for the next batch: what is spent there is spent in the library."""
-        return self.code.startswith(("for ", "while ")) or "next(" in self.code or self.function == "<module>"
+        return self.code.startswith(("for ", "while ")) or "next(" in self.code
+
+    @property
+    def in_data_set(self) -> bool:
+        """A line of the data set's own code rather than the line that asks for the batch."""
+        return not self.is_loop and self.function != "<module>"
 
     @property
     def words(self) -> str:
@@ -267,7 +272,7 @@ class RunContext:
     def load_cpu_share(self) -> float:
         """Share of the loader's work that needs a core rather than waits."""
         cpu = self.scalar("loader.fetch_cpu_ratio")
-        own = [spot for spot in self.hotspots if spot.phase in ("fetch", "data") and not spot.is_loop]
+        own = [spot for spot in self.hotspots if spot.phase in ("fetch", "data") and spot.in_data_set]
         spot = next((spot for spot in own if spot.phase == "fetch"), own[0] if own else None)
         if spot is not None and spot.share > 0.4:
             waiting = spot.kind in ("sleep", "io")

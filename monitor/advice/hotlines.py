@@ -15,7 +15,10 @@ from monitor.advice.finding import percent, seconds
 KINDS: tuple[tuple[str, str], ...] = (
     ("sleep", r"\bsleep\("),
     ("gc", r"\bgc\.collect|empty_cache\("),
-    ("checkpoint", r"torch\.save\(|save_checkpoint|save_model|save_pretrained|\.save_state"),
+    (
+        "checkpoint",
+        r"torch\.save\(|save_checkpoint|save_model|save_pretrained|\.save_state|pickle\.dump|joblib|open\(.*[\"']wb",
+    ),
     ("copy", r"deepcopy|copy\.copy|\.state_dict\(\)|load_state_dict"),
     ("grad_norm", r"grad.*norm|norm.*grad|total_norm|clip_grad"),
     ("plot", r"savefig|plt\.|imshow|add_figure|add_image"),
@@ -28,11 +31,15 @@ KINDS: tuple[tuple[str, str], ...] = (
     ("sync", r"\.item\(\)|\.tolist\(\)|\.cpu\(\)|\.numpy\(\)|synchronize"),
 )
 JOB_NAMES = (
+    ("validate", re.compile(r"valid|evaluat|(^|[._])(eval|test)", re.IGNORECASE)),
+    ("checkpoint", re.compile(r"checkpoint|(^|[._])save", re.IGNORECASE)),
     ("grad_norm", re.compile(r"grad.*(norm|stat)|norm.*grad", re.IGNORECASE)),
     ("metrics", re.compile(r"metric|accuracy|confusion|score|f1|auc|dice|iou", re.IGNORECASE)),
     (
         "log",
-        re.compile(r"(^|[._])(log|journal|report|record|print|dump|emit|summar|track|note)", re.IGNORECASE),
+        re.compile(
+            r"(^|[._])(log|journal|report|record|print|dump|emit|summar|track|note)|hist", re.IGNORECASE
+        ),
     ),
     ("copy", re.compile(r"snapshot|(^|[._])(ema|copy|clone)", re.IGNORECASE)),
 )
@@ -43,10 +50,20 @@ LOOP_NAMES = re.compile(
 PHASES_OF_LOOP = ("other", "between", "forward", "log", "sync", "grad_norm")
 
 
+PASSES = re.compile(
+    r"backward\(|zero_grad\(|\.step\(|\b(model|net|network|criterion|self)\(|loss_f\w*\(", re.IGNORECASE
+)
+
+
+def passes(code: str) -> bool:
+    """The line is (also) a pass of the step: its time is not what else stands on it."""
+    return PASSES.search(code) is not None
+
+
 @lru_cache(maxsize=4096)
 def kind_of(spot: Hotspot) -> str:
     """A word for what the line does: one of `KINDS`, the sampler's own word, or ""."""
-    text = f"{spot.code} {spot.function}( {spot.inside}("
+    text = f"{spot.inside}(" if spot.is_loop or passes(spot.code) else f"{spot.code} {spot.inside}("
     for kind, pattern in KINDS:
         if re.search(pattern, text, re.IGNORECASE):
             return kind
@@ -77,7 +94,7 @@ def _jobs(hotspots: tuple[Hotspot, ...]) -> dict[tuple[str, str], str]:
             if pattern.search(spot.function):
                 jobs.setdefault((spot.file, spot.function), kind)
         kind = kind_of(spot)
-        if kind in ("log", "file", "plot", "grad_norm"):
+        if kind in ("checkpoint", "log", "file", "plot", "grad_norm"):
             jobs[spot.file, spot.function] = kind
     return jobs
 

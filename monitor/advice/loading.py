@@ -51,7 +51,7 @@ def getitem_seconds(run: RunContext) -> float | None:
 def hot_fetch(run: RunContext) -> Hotspot | None:
     """The user code inside the loader that takes most of the fetching, when there is a clear one."""
     found = run.hot_function("fetch") or run.hot_function("data")
-    return found if found is not None and not found.is_loop and found.share >= 0.3 else None
+    return found if found is not None and found.in_data_set and found.share >= 0.3 else None
 
 
 def sample_words(run: RunContext) -> str:

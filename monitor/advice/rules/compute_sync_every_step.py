@@ -9,16 +9,19 @@ Gain: the time in those calls that is not simply the device finishing work it ha
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from monitor.advice import hotlines
 from monitor.advice.context import RunContext
 from monitor.advice.finding import percent, seconds
 from monitor.advice.rule import Advice, rule
-from monitor.advice.side import side_job
+from monitor.advice.side import Side, side_job
+from monitor.advice.whatif import Saving
 
 
 @rule("compute.sync_every_step", suppresses=("compute.user_code", "compute.python_loop"), bonus=0.2)
 def check(run: RunContext) -> Advice | None:
-    job = side_job(run, "sync", "sync")
+    job = _measured(run, side_job(run, "sync", "sync"))
     items = run.scalar("sync.items_per_step")
     if job.share < run.policy.phase_share:
         return None
@@ -43,4 +46,22 @@ def check(run: RunContext) -> Advice | None:
         because="on a GPU part of this wait is work that has to be done anyway"
         if run.has_cuda
         else "it is host time",
+    )
+
+
+def _measured(run: RunContext, job: Side) -> Side:
+    """Where the SDK has timed the reads themselves, that counts, not the lines they stand on."""
+    seconds_read = run.scalar("sync.seconds_per_step")
+    if seconds_read is None or run.period is None:
+        return job
+    factor = min(1.0, seconds_read / job.seconds) if job.seconds > 0 else 0.0
+    if not job.savings:
+        return replace(
+            job,
+            seconds=seconds_read,
+            share=seconds_read / run.period,
+            savings=(Saving("*", seconds_read, "sync"),),
+        )
+    return replace(
+        job, seconds=job.seconds * factor, share=job.share * factor, savings=job.less(factor).savings
     )

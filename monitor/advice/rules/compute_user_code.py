@@ -43,6 +43,5 @@ def check(run: RunContext) -> Advice | None:
 
 def _model_work(spot: Hotspot) -> bool:
     """The passes themselves (calling the model or the loss, code of the model), not something beside."""
-    passes = ("backward(", "zero_grad(", ".step(", "model(", "net(", "loss", "criterion", "self(")
     inside_model = spot.kind == "module" or spot.function.endswith(("forward", "__call__", "loss"))
-    return inside_model or any(word in spot.code for word in passes)
+    return inside_model or spot.is_loop or "loss" in spot.code or hotlines.passes(spot.code)

@@ -22,10 +22,10 @@ from monitor.advice.side import side_job
     bonus=0.3,
 )
 def check(run: RunContext) -> Advice | None:
-    job = side_job(run, "validate")
+    job = side_job(run, "validate", "validate")
     if job.share < run.policy.validation_share or 0 < job.count < 3:
         return None
-    often = f"every {job.every:.0f} steps" if job.every else "often"
+    often = f"every {job.every:.0f} steps" if job.every else "in the loop"
     each = f", {seconds(job.each)} each" if job.each else ""
     wanted = _interval(job.every, job.each, run.usual)
     where = f" ({job.spot.place})" if job.spot else ""

@@ -29,7 +29,7 @@ def check(run: RunContext) -> Advice | None:
         return None
     name = run.setting("loader", "collate") or "collate_fn"
     if name == "default_collate" and (
-        run.workers or (loader.collate_seconds or 0.0) < 20e-6 * (run.batch_size or 1)
+        run.workers or (loader.collate_seconds or 0.0) < max(2e-4, 20e-6 * (run.batch_size or 1))
     ):
         return None
     spot = run.hot("collate")
