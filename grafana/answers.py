@@ -44,7 +44,7 @@ class Span:
 
 
 class Prometheus:
-    """The three questions Grafana asks."""
+    """The questions Grafana asks."""
 
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
@@ -61,6 +61,10 @@ class Prometheus:
             "series", **{"match[]": series, "start": f"{span.start:.3f}", "end": f"{span.end:.3f}"}
         )
         return sorted({one[label] for one in found if label in one})
+
+    def exemplars(self, expr: str, span: Span) -> list[dict[str, Any]]:
+        times = {"start": f"{span.start:.3f}", "end": f"{span.end:.3f}"}
+        return list(self._get("query_exemplars", query=expr, **times))
 
     def _get(self, path: str, **query: str) -> Any:
         url = f"{self.url}/api/v1/{path}?{urllib.parse.urlencode(query)}"

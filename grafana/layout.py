@@ -56,7 +56,7 @@ def frame(
     board = board.tags(["gpumon"]).time(span, "now").refresh("10s").timezone("browser").editable()
     board = board.tooltip(DashboardCursorSync.CROSSHAIR).version(1)
     board = board.variables([_datasource(), *variables]).annotations(list(notes)).links(list(_links(name)))
-    made = _place(board, sections).build()
+    made: Any = _place(board, sections).build()
     for shown in (*made.links, *made.annotations.list_val):
         shown.placement = None  # in the open, not inside the controls menu
     return made

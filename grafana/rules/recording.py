@@ -78,16 +78,16 @@ GPU = (
     ),
 )
 
-PER_STEP = (
-    f"rate(gpumon_rank_phase_seconds_total[{WINDOW}])\n"
-    f"/ on (job, instance, run, rank) group_left () rate(gpumon_rank_steps_total[{WINDOW}])"
-)
 _WAITS = "|".join(WAITS)
+_STEPS = f"rate(gpumon_rank_steps_total[{WINDOW}])"
+_OWN = f'rate(gpumon_rank_phase_seconds_total{{phase!~"{_WAITS}"}}[{WINDOW}])'
+_WAITING = f'rate(gpumon_rank_phase_seconds_total{{phase=~"{_WAITS}"}}[{WINDOW}])'
+_RANK = "on (job, instance, run, rank)"
 OWN_WORK = f"""
-sum by (job, instance, run, rank) (gpumon:rank_phase_step_seconds:rate5m{{phase!~"{_WAITS}"}})
+sum by (job, instance, run, rank) ({_OWN}) / {_RANK} {_STEPS}
 + on (job, run) group_left () (
-  sum by (job, run) (min by (job, run, phase) (gpumon:rank_phase_step_seconds:rate5m{{phase=~"{_WAITS}"}}))
-  or 0 * sum by (job, run) (gpumon:rank_phase_step_seconds:rate5m)
+  sum by (job, run) (min by (job, run, phase) ({_WAITING} / {_RANK} group_left () {_STEPS}))
+  or 0 * sum by (job, run) ({_STEPS})
 )"""
 COMMON = """
 (quantile by (job, run) (0.5, gpumon:rank_own_work_seconds) and count by (job, run) (gpumon:rank_own_work_seconds) > 2)
@@ -122,7 +122,6 @@ RUNS = (
         f"/ on (job, run) group_left () sum by (job, run) (rate(gpumon_rank_phase_seconds_total[{WINDOW}]))",
         "Share of a run's step time by phase.",
     ),
-    Recording("gpumon:rank_phase_step_seconds:rate5m", PER_STEP, "Seconds a step a rank spends in a phase."),
     Recording(
         "gpumon:rank_own_work_seconds",
         OWN_WORK,

@@ -71,6 +71,8 @@ class Level:
     series_central: int
     samples_lost: int
     targets_down: int
+    recorded_per_node: int
+    """Series the recording rules add."""
 
 
 def main() -> int:
@@ -185,6 +187,7 @@ def _level(
         series_scraped=round(here[0]),
         series_central=round(there[0]) if there else 0,
         samples_lost=round(lost[0]) if lost else 0,
+        recorded_per_node=round(sum(values(asked, 'count({__name__=~"gpumon:.*"})')) / nodes),
         targets_down=nodes - round(values(asked, 'sum(up{job="gpumon"})')[0]),
     )
 

@@ -40,7 +40,11 @@ def _soundness(levels: list[dict[str, Any]]) -> str:
     down = sum(one["targets_down"] for one in levels)
     lost = sum(one["samples_lost"] for one in levels)
     pairs = ", ".join(f"{one['series_central']:,} of {one['series_scraped']:,}" for one in levels)
-    return f"Targets that did not answer: {down}. Samples lost on the way to the centre: {lost}. Series that arrived there: {pairs}."
+    recorded = ", ".join(str(one["recorded_per_node"]) for one in levels)
+    return (
+        f"The recording rules add {recorded} series a node. Targets that did not answer: {down}. "
+        f"Samples lost on the way to the centre: {lost}. Series that arrived there: {pairs}."
+    )
 
 
 def _carried(result: dict[str, Any]) -> list[str]:

@@ -80,6 +80,8 @@ scrape_configs:
       - {{regex: node, action: labeldrop}}
 """
 
+SLURM = {"SLURM_JOB_ID": "77"}
+"""All that Slurm gives a task; nothing of gpumon's own is configured."""
 NAIVE, FIXED, MANY = "resnet-naive", "resnet-fixed", "llm-ddp"
 
 
@@ -202,7 +204,7 @@ def stage(
         asked = stack.enter_context(prometheus(program, folder, nodes, config=write))
         start = time.time()
         for name, data, lasts in ((NAIVE, 0.016, 600.0), (FIXED, 0.001, 0.7 * seconds)):
-            home = {"GPUMON_DIR": str(a / "rings"), "GPUMON_RUN_ID": name, "PYTHONPATH": os.getcwd()}
+            home = {"GPUMON_DIR": str(a / "rings"), "GPUMON_RUN_ID": name, "PYTHONPATH": os.getcwd()} | SLURM
             stack.enter_context(child(trainer(name, data, 0.012, lasts), folder / f"{name}.log", **home))
         stack.enter_context(replay(b, MANY, "--ranks", "3", "--gpus", "3", "--straggler", "2"))
         wait_for(lambda: _seen(asked), seconds=40, every=0.5)

@@ -123,6 +123,24 @@ def test_what_the_rules_say_about_the_staged_runs(staged: tuple[Prometheus, Span
     assert alerts["GpumonStraggler"]["slurm_job"] == "4711" and alerts["GpumonStraggler"]["user"] == "ada"
 
 
+def test_the_slurm_job_is_known_without_configuration(staged: tuple[Prometheus, Span]) -> None:
+    """GIVEN a task with nothing but Slurm's own variable THEN GPU series can be joined to the job."""
+    asked, span = staged
+    joined = asked.instant(
+        "sum by (slurm_job) ("
+        "gpumon_gpu_power_watts * on (job, instance, uuid) group_left (run) gpumon_gpu_run "
+        "* on (job, instance, run) group_left (slurm_job) gpumon_run_info)",
+        span.end,
+    )
+    assert {"77", "4711"} <= {one["metric"]["slurm_job"] for one in joined}
+
+
+def test_exemplars_name_the_run_and_the_step(staged: tuple[Prometheus, Span]) -> None:
+    found = staged[0].exemplars("gpumon_rank_step_seconds_bucket", staged[1])
+    labels = [one["labels"] for series in found for one in series["exemplars"]]
+    assert {one["run"] for one in labels} >= {NAIVE, MANY} and all(int(one["step"]) > 0 for one in labels)
+
+
 def test_a_wrong_query_is_an_error(staged: tuple[Prometheus, Span]) -> None:
     with pytest.raises(QueryError, match="parse error"):
         staged[0].instant("sum(", staged[1].end)

@@ -35,6 +35,7 @@ def made_up(ranks: int) -> dict[str, float]:
         "series_central": 2000 * ranks,
         "samples_lost": 0,
         "targets_down": 0,
+        "recorded_per_node": 60,
     }
     own = {"ranks": ranks, "series_per_node": 1000 * ranks, "prometheus_rss_mib": 100.0 * ranks}
     return {**shared, **costs, **sound, **own}

@@ -37,6 +37,10 @@ def test_vmagent_config() -> None:
     run(require_program("vmagent"), f"-promscrape.config={PROMETHEUS / 'vmagent.yaml'}", url, "-dryRun")
 
 
+def test_vmalert_takes_the_rules() -> None:
+    run(require_program("vmalert"), f"-rule={GRAFANA}/rules/*.yaml", "-dryRun")
+
+
 def test_targets_are_file_sd() -> None:
     groups = json.loads((PROMETHEUS / "targets" / "nodes.json").read_text())
     assert all(set(group) == {"targets", "labels"} for group in groups)
