@@ -73,20 +73,38 @@ def _raise_interrupt(*_: object) -> None:
 
 
 def _play(stage: Stage, live: bool) -> int:
-    lines: list[str] = []
-
-    def tell(text: str) -> None:
-        lines.append(text)
-        if not live:
-            print(text, flush=True)
-
-    with stage.screen() if live else contextlib.nullcontext():
-        done = Story(stage, tell).play()
+    with stage.screen() if live else contextlib.nullcontext() as tui:
+        page = Page(tui)
+        done = Story(stage, page.tell).play()
         if live:
-            time.sleep(4)
-    if live:
-        print("\n".join(lines))
+            _linger(tui)
+    page.flush()
     return 0 if done else EXIT_FAILED
+
+
+def _linger(tui: subprocess.Popen[bytes] | None, seconds: float = 4.0) -> None:
+    """Let the last picture stand for a moment, unless the screen was closed already."""
+    if tui is not None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            tui.wait(timeout=seconds)
+
+
+class Page:
+    """The lines of the story: printed as they come, or held back while the TUI has the terminal."""
+
+    def __init__(self, tui: subprocess.Popen[bytes] | None) -> None:
+        self.tui = tui
+        self.held: list[str] = []
+
+    def tell(self, text: str) -> None:
+        self.held.append(text)
+        if self.tui is None or self.tui.poll() is not None:
+            self.flush()
+
+    def flush(self) -> None:
+        if self.held:
+            print("\n".join(self.held), flush=True)
+            self.held.clear()
 
 
 class Stage:
@@ -166,7 +184,7 @@ class Stage:
             return self.start(recipe_command("tcn", words), log=log.fileno())
 
     @contextlib.contextmanager
-    def screen(self) -> Iterator[None]:
+    def screen(self) -> Iterator[subprocess.Popen[bytes]]:
         """The TUI on this terminal while the story goes on; the terminal is given back afterwards."""
         environment = {**self.environment, "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "")}
         tui = subprocess.Popen(
@@ -174,16 +192,16 @@ class Stage:
             env=environment,
         )
         try:
-            yield
+            yield tui
         finally:
-            if tui.poll() is None:
+            if tui.poll() is None:  # else it has given the terminal back itself
                 tui.send_signal(signal.SIGINT)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                tui.wait(timeout=5)
-            if tui.poll() is None:
-                tui.kill()
-                tui.wait()
-            _restore_terminal()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    tui.wait(timeout=5)
+                if tui.poll() is None:
+                    tui.kill()
+                    tui.wait()
+                _restore_terminal()
 
 
 def _restore_terminal() -> None:
