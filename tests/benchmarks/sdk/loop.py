@@ -1,28 +1,30 @@
 """One way of watching a loop, in a process of its own: ``python loop.py WAY``; prints JSON.
 
-The same training loop runs bare and watched, in alternating blocks, at three step sizes; what is
-reported is the difference per step. Where a tool cannot be taken out again once it is in, the bare
-blocks come first.
+The same training loop runs bare and watched, in alternating blocks, at three step sizes. Every step
+stamps both clocks, on both sides; a block counts with its median step, so that a neighbour's burst or
+the start of an epoch is not taken for the cost of a step. What is reported is the median difference of
+the pairs of blocks. Where a tool cannot be taken out again once it is in, the bare blocks come first.
 """
 
 from __future__ import annotations
 
-import contextlib
+import itertools
 import json
 import os
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator
+from array import array
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-SIZES = {"1": (1.0, 40), "5": (5.0, 10), "20": (20.0, 4)}
+SIZES = {"1": (1.0, 200), "5": (5.0, 60), "20": (20.0, 16)}
 """Name → (milliseconds a step, steps in a block)."""
-PAIRS = {"1": 40, "5": 30, "20": 20}
+PAIRS = {"1": 16, "5": 12, "20": 10}
 torch.set_num_threads(1)
 Loop = Callable[[int], None]
 
@@ -39,7 +41,13 @@ class Bench:
                 break
             width = max(width + 8, int(width * min(1.6, (milliseconds / took) ** 0.5)))
 
+    def stamp(self) -> None:
+        """Once a step, at its begin."""
+        self.cpu.append(time.thread_time_ns())
+        self.wall.append(time.perf_counter_ns())
+
     def build(self, width: int) -> None:
+        self.cpu, self.wall = array("q"), array("q")
         torch.manual_seed(0)
         self.model = nn.Sequential(
             nn.Linear(64, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 8)
@@ -64,6 +72,7 @@ class Bench:
 
     def run(self, steps: int, batches: Any) -> None:
         for batch in batches:
+            self.stamp()
             self.optimizer.zero_grad()
             loss = self.forward(batch)
             loss.backward()
@@ -78,6 +87,7 @@ def laps(bench: Bench) -> Loop:
 
     def run(steps: int) -> None:
         for batch in monitor.loader(bench.loader(steps)):
+            bench.stamp()
             monitor.lap("zero_grad")
             bench.optimizer.zero_grad()
             monitor.lap("forward")
@@ -99,6 +109,7 @@ def phases(bench: Bench) -> Loop:
 
     def run(steps: int) -> None:
         for batch in monitor.loader(bench.loader(steps)):
+            bench.stamp()
             with monitor.phase("zero_grad"):
                 bench.optimizer.zero_grad()
             with monitor.phase("forward"):
@@ -127,8 +138,7 @@ def auto(bench: Bench) -> Loop:
     def around(steps: int) -> None:
         """Hooks in for this block only: the bare blocks in between are bare."""
         undo = install(watcher, torch)
-        with outside():
-            run(steps)
+        run(steps)
         for one in undo:
             one()
 
@@ -142,6 +152,7 @@ def perf_counter(bench: Bench) -> Loop:
     def run(steps: int) -> None:
         seen.clear()
         for batch in bench.loader(steps):
+            bench.stamp()
             began = time.perf_counter()
             bench.optimizer.zero_grad()
             loss = bench.forward(batch)
@@ -213,34 +224,30 @@ WAYS: dict[str, Callable[[Bench], Loop]] = {
 STAYS = {"traceml_auto", "traceml_manual"}
 """Once in, these cannot be taken out of the process: all bare blocks come first."""
 
-_clocked: list[tuple[int, int]] = []
+
+def measure(loop: Loop, steps: int, bench: Bench) -> tuple[float, float]:
+    """(thread CPU µs, wall µs) of the median step of one block."""
+    del bench.cpu[:], bench.wall[:]
+    loop(steps)
+    return median_gap(bench.cpu), median_gap(bench.wall)
 
 
-@contextlib.contextmanager
-def outside() -> Iterator[None]:
-    """Only what is inside counts: set-up of a block is not the cost of a step."""
-    wall, cpu = time.perf_counter_ns(), time.thread_time_ns()
-    yield
-    _clocked.append((time.thread_time_ns() - cpu, time.perf_counter_ns() - wall))
+def median_gap(stamps: array[int]) -> float:
+    return statistics.median(b - a for a, b in itertools.pairwise(stamps)) / 1e3
 
 
-def measure(loop: Loop, steps: int) -> tuple[float, float]:
-    """(thread CPU µs, wall µs) per step of one block."""
-    _clocked.clear()
-    with outside():
-        loop(steps)
-    cpu, wall = _clocked[0]
-    return cpu / steps / 1e3, wall / steps / 1e3
-
-
-def blocks(bare: Loop, make: Callable[[], Loop], name: str, stays: bool) -> tuple[list[Any], list[Any]]:
+def blocks(bench: Bench, bare: Loop, way: str, name: str) -> tuple[list[Any], list[Any]]:
     steps, pairs = SIZES[name][1], PAIRS[name]
-    measure(bare, steps)
-    before = [measure(bare, steps) for _ in range(pairs)] if stays else []
-    watched = make()
-    for _ in range(max(4, 160 // steps)):
-        measure(watched, steps)  # warm-up, and our own close looks, are not the cost of a usual step
-    rows = [(measure(bare, steps) if not stays else before[n], measure(watched, steps)) for n in range(pairs)]
+    stays = way in STAYS
+    measure(bare, steps, bench)
+    before = [measure(bare, steps, bench) for _ in range(pairs)] if stays else []
+    watched = WAYS[way](bench)
+    for _ in range(max(2, 160 // steps)):
+        measure(watched, steps, bench)  # warm-up, and our own close looks, are not the cost of a usual step
+    rows = [
+        (before[n] if stays else measure(bare, steps, bench), measure(watched, steps, bench))
+        for n in range(pairs)
+    ]
     return [row[0] for row in rows], [row[1] for row in rows]
 
 
@@ -252,10 +259,7 @@ def main(way: str, chosen: list[str]) -> None:
         def bare(steps: int, bench: Bench = bench) -> None:
             bench.run(steps, bench.loader(steps))
 
-        def make(bench: Bench = bench) -> Loop:
-            return WAYS[way](bench)
-
-        without, with_it = blocks(bare, make, name, way in STAYS)
+        without, with_it = blocks(bench, bare, way, name)
         cpu = [b[0] - a[0] for a, b in zip(without, with_it, strict=True)]
         wall = [b[1] - a[1] for a, b in zip(without, with_it, strict=True)]
         found[name] = {
