@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.console import RenderableType
 from textual._compositor import ChopsUpdate
@@ -18,7 +19,6 @@ from monitor.clock import Moment
 from monitor.errors import UserError
 from monitor.tui import layout as layouts
 from monitor.tui import picture
-from monitor.tui.archive import Archive
 from monitor.tui.feed import Feed, Inbox, Readers
 from monitor.tui.frame import Hub
 from monitor.tui.layout import Layout
@@ -27,6 +27,9 @@ from monitor.tui.screens.page import Page
 from monitor.tui.theme import THEMES, Palette, palette
 from monitor.tui.views.processes import SORTS, Order
 from monitor.tui.widgets.tight import TightUpdate
+
+if TYPE_CHECKING:
+    from monitor.tui.archive import Archive
 
 
 class Arrived(Message):
@@ -60,7 +63,7 @@ class GpumonApp(App[None]):
         self,
         feeds: Sequence[Feed],
         *,
-        archive: Archive | None = None,
+        archive: Callable[[], Archive] | None = None,
         layout: Layout | None = None,
         theme: str | None = None,
         ascii_only: bool = False,
@@ -68,13 +71,13 @@ class GpumonApp(App[None]):
         clock: Callable[[], Moment] = Moment.now,
     ) -> None:
         super().__init__()
-        self.archive = archive or Archive()
+        self._open_archive = archive
         self.prefs = layout or Layout()
         self.ascii_only, self.readonly, self.paused = ascii_only, readonly, False
         sort = self.prefs.sort if self.prefs.sort in SORTS else "gpumem"
         self.order = Order(sort, self.prefs.reverse, "", self.prefs.tree)
         self.hub = Hub([(feed.label, feed.mode) for feed in feeds], clock)
-        self.inbox = Inbox(lambda: self.post_message(Arrived()))
+        self.inbox = Inbox(lambda: self.is_running and self.post_message(Arrived()))
         self.readers = Readers(feeds, self.inbox)
         self.frame = self.hub.frame()
         self.palette = Palette()
@@ -82,6 +85,13 @@ class GpumonApp(App[None]):
             self.register_theme(made)
         wanted = theme or self.prefs.theme
         self.theme = wanted if wanted in self.available_themes else THEMES[0].name
+
+    @cached_property
+    def archive(self) -> Archive:
+        """The past; its modules are loaded when somebody asks for it."""
+        from monitor.tui.archive import Archive
+
+        return self._open_archive() if self._open_archive else Archive()
 
     @property
     def plain(self) -> bool:
@@ -94,8 +104,10 @@ class GpumonApp(App[None]):
         self.set_class(self.ascii_only, "-ascii")
         self.palette = self._palette()
         self.theme_changed_signal.subscribe(self, self._recolour)
-        self.push_screen(Overview())
         self.readers.start()
+        self.hub.take(self.inbox.drain())
+        self.frame = self.hub.frame()
+        self.push_screen(Overview())
         self.set_interval(1.0, self._age)
 
     def on_arrived(self) -> None:

@@ -72,8 +72,10 @@ class Readers:
         ]
 
     def start(self) -> None:
+        """Begin reading; once more does nothing."""
         for thread in self._threads:
-            thread.start()
+            if thread.ident is None:
+                thread.start()
 
     def _run(self, index: int, feed: Feed) -> None:
         for said in feed.read(self._stop):

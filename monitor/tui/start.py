@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from monitor.client import Client, parse
 from monitor.errors import EXIT_UNREACHABLE, UserError
@@ -15,8 +16,10 @@ from monitor.tui import ascii as ascii_fallback
 from monitor.tui import layout as layouts
 from monitor.tui import picture as pictures
 from monitor.tui.app import GpumonApp
-from monitor.tui.archive import Archive, DaemonArchive, StoreArchive
 from monitor.tui.feed import Feed, OwnFeed, RemoteFeed, short
+
+if TYPE_CHECKING:
+    from monitor.tui.archive import Archive
 
 PATIENCE_SECONDS = 0.5
 
@@ -41,24 +44,36 @@ def build(
         raise UserError(
             f"there is no theme {theme!r}", hint="one of: " + ", ".join(sorted(app.available_themes))
         )
+    app.readers.start()  # the first snapshot is on its way while the screen is being set up
     return app
 
 
-def _named(hosts: Sequence[tuple[str, str | None]]) -> tuple[list[Feed], Archive]:
+def _named(hosts: Sequence[tuple[str, str | None]]) -> tuple[list[Feed], Callable[[], Archive] | None]:
     labels = [name or short(parse(url).url) for url, name in hosts]
     twice = Counter(labels)
     shown = [label if twice[label] == 1 else f"{label} #{index + 1}" for index, label in enumerate(labels)]
     feeds: list[Feed] = [RemoteFeed(url, label) for (url, _), label in zip(hosts, shown, strict=True)]
-    return feeds, DaemonArchive(hosts[0][0])
+    return feeds, lambda: _daemon_archive(hosts[0][0])
 
 
-def _local(settings: Settings, own: bool) -> tuple[list[Feed], Archive]:
+def _local(settings: Settings, own: bool) -> tuple[list[Feed], Callable[[], Archive] | None]:
     name = socket.gethostname()
     if not own and _answers():
-        return [RemoteFeed(None, name)], DaemonArchive(None)
-    return [OwnFeed(settings, name)], StoreArchive(
-        settings.store
-    ) if settings.store is not None else Archive()
+        return [RemoteFeed(None, name)], lambda: _daemon_archive(None)
+    store = settings.store
+    return [OwnFeed(settings, name)], None if store is None else lambda: _store_archive(store)
+
+
+def _daemon_archive(url: str | None) -> Archive:
+    from monitor.tui.archive import DaemonArchive
+
+    return DaemonArchive(url)
+
+
+def _store_archive(path: Path) -> Archive:
+    from monitor.tui.archive import StoreArchive
+
+    return StoreArchive(path)
 
 
 def _answers() -> bool:

@@ -66,7 +66,7 @@ def own(**options: Any) -> StagedApp:
 
 def past(**options: Any) -> StagedApp:
     """Nothing runs now, but something did."""
-    return staged("one-busy", archive=Recorded(), **options)
+    return staged("one-busy", archive=Recorded, **options)
 
 
 MADE = {"past": past, "disconnected": disconnected, "stale": stale, "hosts": hosts, "own": own}

@@ -51,7 +51,7 @@ def test_past_runs_are_listed_opened_and_compared() -> None:
         await until(pilot, app, "B is faster")
         assert isinstance(app.screen, CompareScreen) and "predicted ×2.1 (1.7–2.4)" in characters(app)
 
-    run_script(staged("no-run", archive=Recorded()), script)
+    run_script(staged("no-run", archive=Recorded), script)
 
 
 def test_a_history_that_fails_says_why() -> None:
@@ -65,7 +65,7 @@ def test_a_history_that_fails_says_why() -> None:
         await pilot.press("h")
         await until(pilot, app, "disk on fire")
 
-    run_script(staged("no-run", archive=Broken()), script)
+    run_script(staged("no-run", archive=Broken), script)
 
 
 def test_the_ledger_shows_on_the_finding() -> None:
@@ -74,7 +74,7 @@ def test_the_ledger_shows_on_the_finding() -> None:
         await until(pilot, app, "realised ×2.20")
         assert "✓" in characters(app)
 
-    run_script(staged("data-bound", archive=Recorded()), script)
+    run_script(staged("data-bound", archive=Recorded), script)
 
 
 def test_a_run_is_replayed_with_seek_and_speed() -> None:
@@ -97,7 +97,7 @@ def test_a_run_is_replayed_with_seek_and_speed() -> None:
         await pilot.pause()
         assert "replay" not in characters(app).splitlines()[0]
 
-    run_script(staged("no-run", archive=Recorded()), script)
+    run_script(staged("no-run", archive=Recorded), script)
 
 
 def test_a_recording_shows_what_was_known_then() -> None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from monitor.snapshot import Finding, Speedup
-from monitor.store.ledger import Entry
 from monitor.tui import format as show
 from monitor.tui.frame import Frame, HostFrame
 from monitor.tui.text import Block, Line, Span, clip, fit, line, wrap
 from monitor.tui.views.findings import concerns, gain
 from monitor.tui.views.marks import SEVERITY
 from monitor.tui.widgets.panel import Room
+
+if TYPE_CHECKING:
+    from monitor.store.ledger import Entry
 
 
 def preview(frame: Frame, host: HostFrame, finding: Finding, room: Room) -> Block:
