@@ -240,7 +240,10 @@ class GraphRecipe(Recipe[GraphConfig]):
             name="dense", seed="beyond", rung="best", text="dense batched products instead of edge lists"
         ),
         rungs.Optimization(
-            name="lean_attention", seed="beyond", rung="best", text="attention cut without zero-filled gradients"
+            name="lean_attention",
+            seed="beyond",
+            rung="best",
+            text="attention cut without zero-filled gradients",
         ),
     )
 
@@ -333,6 +336,7 @@ class GraphRecipe(Recipe[GraphConfig]):
                 break
             predicted = model(batch["x"].to(self.device), _graph(batch).to(self.device)).float()
             total += (predicted - batch["y"].to(self.device)).abs().mean(dim=0)
+        total = self.world.mean(total)
         target = total / total.mean().clamp(min=1e-12)
         self.need.lerp_(target, self.config.need_rate)
 

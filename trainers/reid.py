@@ -23,7 +23,7 @@ from torch.utils.data import Dataset
 
 from trainers import cli, rungs
 from trainers.config import TrainConfig
-from trainers.data.cache import ArrayStore, fingerprint
+from trainers.data.cache import ArrayStore, fingerprint, fits_in_memory
 from trainers.data.pk_sampler import CachedModalAwarePKSampler, LookupPKPlan, NaivePKPlan, PKPlan
 from trainers.data.plan import Plan, SequentialPlan
 from trainers.data.source import Batch, BatchSource, LoaderSource, ResidentSource
@@ -294,7 +294,10 @@ class ReidRecipe(Recipe[ReidConfig]):
     def _source(self, dataset: ReidImages, plan: Plan, name: str) -> BatchSource:
         if not self.on("resident"):
             return LoaderSource(dataset, plan, self.loader_settings(), collate=dataset.collate)
-        pixels, present = (torch.from_numpy(np.array(part)) for part in self._store(dataset, name))
+        stored, shown = self._store(dataset, name)
+        if not fits_in_memory(stored.nbytes, "the decoded images", self.say):
+            return self._mapped(dataset, plan, stored, shown)
+        pixels, present = torch.from_numpy(np.array(stored)), torch.from_numpy(np.array(shown))
         labels = torch.tensor(dataset.labels)
         pixels, present, labels = (part.to(self.device) for part in (pixels, present, labels))
 
@@ -305,6 +308,19 @@ class ReidRecipe(Recipe[ReidConfig]):
             return {"images": images, "present": has, "identity": labels.index_select(0, items)}
 
         return ResidentSource(gather, plan, self.device)
+
+    def _mapped(self, dataset: ReidImages, plan: Plan, stored: np.ndarray, shown: np.ndarray) -> BatchSource:
+        """Batches read from the store on disk: decoded once all the same, but not held in memory."""
+        labels = np.array(dataset.labels)
+
+        def gather(items: Tensor) -> Batch:
+            rows = items.numpy()
+            has = torch.from_numpy(shown[rows])
+            images = to_float(torch.from_numpy(stored[rows])) * has[:, :, None, None, None]
+            batch = {"images": images, "present": has, "identity": torch.from_numpy(labels[rows])}
+            return {key: part.to(self.device) for key, part in batch.items()}
+
+        return ResidentSource(gather, plan, torch.device("cpu"))
 
     def _store(self, dataset: ReidImages, name: str) -> tuple[np.ndarray, np.ndarray]:
         """Every image decoded and resized once, as bytes on disk; made anew when a file changes."""

@@ -24,7 +24,7 @@ from trainers import cli, rungs
 from trainers.config import TrainConfig
 from trainers.data import nifti, tables
 from trainers.data.cache import ArrayStore, fingerprint, fits_in_memory
-from trainers.data.plan import SequentialPlan, ShuffledPlan
+from trainers.data.plan import Plan, SequentialPlan, ShuffledPlan
 from trainers.data.source import Batch, BatchSource, LoaderSource, ResidentSource
 from trainers.engine.recipe import Data, Recipe
 from trainers.errors import TrainerError
@@ -156,7 +156,11 @@ def double_conv(inputs: int, outputs: int) -> nn.Sequential:
     """Two convolutions, normalised once."""
     return nn.Sequential(
         *(nn.Conv2d(inputs, outputs, 3, padding=1), nn.ReLU(inplace=True)),
-        *(nn.Conv2d(outputs, outputs, 3, padding=1, bias=False), nn.BatchNorm2d(outputs), nn.ReLU(inplace=True)),
+        *(
+            nn.Conv2d(outputs, outputs, 3, padding=1, bias=False),
+            nn.BatchNorm2d(outputs),
+            nn.ReLU(inplace=True),
+        ),
     )
 
 
@@ -295,14 +299,14 @@ class Tom500Recipe(Recipe[Tom500Config]):
             sources.append(LoaderSource(dataset, plan, self.loader_settings()))
         return sources
 
-    def _resident(self, cases: list[Case], index: list[tuple[int, int]], plan) -> BatchSource:
+    def _resident(self, cases: list[Case], index: list[tuple[int, int]], plan: Plan) -> BatchSource:
         images, labels = self._stores(cases)
         first = np.concatenate([[0], np.cumsum(self.planes)])
         rows = torch.tensor([int(first[case]) + plane for case, plane in index])
         memory_format = torch.channels_last if self.on("channels_last") else torch.contiguous_format
 
         def gather(items: Tensor) -> Batch:
-            at = rows[items.cpu()]
+            at = rows[items]
             image = images.index_select(0, at).unsqueeze(1).contiguous(memory_format=memory_format)
             return {
                 "image": image.to(self.device),

@@ -19,6 +19,8 @@ class Plan:
         self.batch_size = batch_size
         self.drop_last = drop_last
         self.rank, self.world = 0, 1
+        self.device: torch.device | None = None
+        """Where index batches are wanted; an epoch's order is copied there once."""
 
     def order(self, epoch: int) -> Tensor:
         """Sample indices of the whole epoch, all ranks together."""
@@ -36,7 +38,7 @@ class Plan:
 
     def iterate(self, epoch: int, start: int = 0) -> Iterator[Tensor]:
         """Index batches from sample `start` of the epoch on. The batch size may change on the way."""
-        order, end = self.order(epoch), self.length(epoch)
+        order, end = self.order(epoch).to(self.device or "cpu"), self.length(epoch)
         while start < end:
             batch = order[start : min(start + self.batch_size, end)]
             start += len(batch)

@@ -31,11 +31,11 @@ class ResidentSource:
     def __init__(self, gather: Callable[[Tensor], Batch], plan: Plan, device: torch.device) -> None:
         self.gather = gather
         self.plan = plan
-        self.device = device
+        plan.device = device
 
     def epoch(self, epoch: int, start: int = 0) -> Iterator[Batch]:
         for indices in self.plan.iterate(epoch, start):
-            yield self.gather(indices if self.device.type == "cpu" else indices.to(self.device))
+            yield self.gather(indices)
 
 
 @dataclass(kw_only=True)

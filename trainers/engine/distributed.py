@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import distributed, nn
+from torch import Tensor, distributed, nn
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,13 @@ class World:
         box = [value]
         distributed.broadcast_object_list(box, src=0)
         return box[0]
+
+    def mean(self, value: Tensor) -> Tensor:
+        """The mean over all ranks, in place."""
+        if self.size > 1:
+            distributed.all_reduce(value)
+            value /= self.size
+        return value
 
     def any(self, flag: bool) -> bool:
         """Whether the flag is up on any rank."""

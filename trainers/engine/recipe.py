@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from trainers import rungs
 from trainers.config import TrainConfig
 from trainers.data.source import Batch, BatchSource, LoaderSettings, platform_prefetch, platform_workers
+from trainers.engine.distributed import World
 
 C = TypeVar("C", bound=TrainConfig)
 
@@ -44,6 +45,8 @@ class Recipe(Generic[C]):
         self.config = config
         self.device = device
         self.switches = rungs.resolve(config, self.optimizations, cuda=device.type == "cuda")
+        self.world = World()
+        """The ranks; the engine sets it."""
         self.skipped: dict[str, str] = {}
         """Files left out → why."""
 

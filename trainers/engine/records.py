@@ -103,7 +103,7 @@ class Records:
             "samples_per_second": rates and round(rates, 1),
             "validate_seconds": round(seconds, 4),
             "grad_norm": self.norms[-1] if self.norms else None,
-            "skipped_updates": trainer.updater.skipped,
+            "overflows": trainer.updater.overflows,
         }
         self.folder.mkdir(parents=True, exist_ok=True)
         with open(self.folder / "metrics.jsonl", "a", encoding="utf-8") as stream:

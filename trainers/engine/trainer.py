@@ -77,7 +77,7 @@ class Trainer:
 
     def __init__(self, recipe: Recipe[Any], world: World | None = None) -> None:
         self.recipe, self.config, self.device = recipe, recipe.config, recipe.device
-        self.world = world or World()
+        self.world = recipe.world = world or World()
         self.data = recipe.build_data()
         self.data.train.plan.share(self.world.rank, self.world.size)
         self.model = recipe.build_model().to(self.device)
@@ -243,6 +243,7 @@ class Trainer:
             if step % self.log_every == 0:
                 self.watch.lap("log")
                 value = self._checked(float(loss))  # sync point
+                self.updater.note_scale()
                 self._warn(self.convergence.add(value))
             if self.updater.norm is not None and step % self.norm_every == 0:
                 self.watch.lap("log")

@@ -41,8 +41,9 @@ class Updater:
         self.scaler = torch.amp.GradScaler(device.type, enabled=self.amp and self.dtype is torch.float16)
         self.clipper = Clipper(config.clip_norm, adaptive=config.adaptive_clip)
         self.norm: Tensor | None = None
-        self.skipped = 0
-        """Updates the scaler left out because a gradient overflowed."""
+        self.overflows = 0
+        """Logs at which the scaler had gone down: gradients overflowed and updates were left out."""
+        self._last_scale = 0.0
 
     def precision(self) -> contextlib.AbstractContextManager[Any]:
         if not self.amp:
@@ -63,14 +64,16 @@ class Updater:
             self.scaler.unscale_(self.optimizer)
             self.norm = self.clipper.clip(self.model.parameters())
             mark("optimizer")
-        if self.scaler.is_enabled():
-            before = self.scaler.get_scale()
-            self.scaler.step(self.optimizer)
-            self.scaler.update()
-            self.skipped += self.scaler.get_scale() < before
-        else:
-            self.optimizer.step()
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
         self.zero()
+
+    def note_scale(self) -> None:
+        """Called where the loss is read anyway: asking for the scale waits for the device too."""
+        if self.scaler.is_enabled():
+            scale = self.scaler.get_scale()
+            self.overflows += scale < self._last_scale
+            self._last_scale = scale
 
     def zero(self) -> None:
         self.optimizer.zero_grad(set_to_none=self.set_to_none)

@@ -350,3 +350,11 @@ def test_missing_and_broken_images_are_masked_not_fatal(tmp_path: Path) -> None:
         assert (batch["images"][~batch["present"]] == 0).all()
         losses[rung] = trainer.train_steps(3).losses
     assert losses["best"] == pytest.approx(losses["document"], rel=1e-3)
+
+
+def test_images_that_do_not_fit_are_read_from_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = make("reid", tmp_path).train_steps(3).losses
+    monkeypatch.setattr(cache, "available_memory", lambda: 1000)
+    assert make("reid", tmp_path).train_steps(3).losses == held
