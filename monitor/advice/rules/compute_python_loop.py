@@ -29,9 +29,9 @@ def check(run: RunContext) -> Advice | None:
     if spot is None or run.period is None or run.hot_seconds(spot) < run.policy.loop_share * run.period:
         return None
     calls, cost = _calls(run, spot), run.hot_seconds(spot)
-    share = min(1.0, cost / max(1e-9, run.seconds(spot.phase)))
+    share = min(1.0, cost / max(1e-9, run.seconds(spot.phase)) + 0.05)
     backward = share * run.seconds("backward") if spot.phase != "between" else 0.0
-    job = line_savings(spot.phase, cost, spot.place, backward)
+    job = line_savings(spot.phase, share * run.seconds(spot.phase), spot.place, backward)
     left = 0.78 if spot.kind == "module" else 1.0 - 1.0 / (1.0 + calls / 12.0)
     return Advice(
         title=f"Python loop: {spot.words} runs {calls:.0f} times a step, {seconds(cost)} "

@@ -25,7 +25,8 @@ def check(run: RunContext) -> Advice | None:
     recompiles = int(counted) if counted is not None else run.count("compile", "recompiles")
     steps = run.lead.steps if run.lead else 0
     cost = _compiling(run)
-    share = cost / (run.period + cost) if run.period else 0.0
+    plain = _plain(run)
+    share = cost / (plain + cost) if plain + cost > 0 else 0.0
     if recompiles is None or recompiles < 2 or (recompiles < 6 and share < run.policy.stall_share):
         return None
     shapes = run.count("shapes", "distinct")
@@ -36,23 +37,27 @@ def check(run: RunContext) -> Advice | None:
         remedy=f"Compile with dynamic=True, or pad batches to a few fixed shapes{drop}.",
         change="- model = torch.compile(model)\n+ model = torch.compile(model, dynamic=True)",
         evidence={"recompiles": recompiles, "stall_share": share, "shapes": shapes, "steps": steps},
-        speedup=_speedup(run.period or 0.0, cost),
+        speedup=_speedup(plain, cost),
         severity="warning",
     )
 
 
+def _plain(run: RunContext) -> float:
+    """Seconds of a step that compiles nothing: the median one."""
+    return (run.lead.step.p50 if run.lead else None) or run.usual or 0.0
+
+
 def _compiling(run: RunContext) -> float:
-    """Seconds a step spent compiling: steps that compile are kept out of the steady figures, so it is
-    what the whole run took beyond its steady steps."""
-    if run.lead is None or not run.lead.steps or run.period is None:
+    """Seconds a step spent compiling: what the whole run, warm-up included, took beyond plain steps."""
+    if run.lead is None or not run.lead.steps:
         return 0.0
     whole = sum(phase.total_seconds for phase in run.lead.phases)
-    return max(0.0, whole / run.lead.steps - run.period)
+    return max(0.0, whole / run.lead.steps - 1.1 * _plain(run))
 
 
 def _speedup(period: float, cost: float) -> Speedup:
     """The whole run, with all but the first compilations gone."""
     now = period + cost
-    low, likely, high = (now / (period + left * cost) if period else 1.0 for left in (0.5, 0.12, 0.02))
+    low, likely, high = (now / (period + left * cost) if period else 1.0 for left in (0.4, 0.1, 0.02))
     why = f"{seconds(cost)} a step goes into compiling, spread over the run"
     return Speedup(round(low, 3), round(likely, 3), round(high, 3), why)

@@ -50,8 +50,8 @@ def check(run: RunContext) -> Advice | None:
             "step_seconds": run.period,
         },
         what=_grown(run, fixed, factor),
-        low=_grown(run, fixed * 0.75, max(2, factor // 2)),
-        high=_grown(run, min(run.period, fixed * 1.12), factor),
+        low=_grown(run, fixed * 0.8, max(2, factor // 2)),
+        high=_grown(run, min(0.99 * run.period, fixed + 0.6 * variable), factor),
         because=f"a sample costs {seconds(run.period / batch)} now and about {seconds(after / batch)} then",
     )
 
@@ -60,10 +60,10 @@ def fixed_seconds(run: RunContext) -> float:
     """Seconds a step that do not grow with the batch: optimizer and side jobs as measured, the fixed
     part of loading, and the launching of each operation, forward and backward."""
     named = sum(run.seconds(name) for name in ("optimizer", "zero_grad", "grad_norm", "log", "sync"))
-    own = min(0.8 * (run.seconds("other") + run.seconds("between")), 0.2 * named + 2e-4)
+    own = min(0.95 * (run.seconds("other") + run.seconds("between")), 0.2 * named + 5e-4)
     loader = run.lead.loader if run.lead else None
     fetch = loader.fetch_seconds if loader and loader.fetch_seconds is not None else run.seconds("data")
-    loading = 0.7 * max(0.0, run.seconds("data") - fetch)
+    loading = 0.9 * max(0.0, run.seconds("data") - fetch)
     return min(run.period or 0.0, named + own + loading + _launching(run))
 
 

@@ -46,6 +46,6 @@ def check(run: RunContext) -> Advice | None:
         },
         what=Change(everything=max(0.25, 1.0 - 0.14 * excess)),
         low=Change(everything=0.92),
-        high=Change(everything=max(0.1, 1.0 - 0.3 * excess)),
+        high=Change(everything=max(0.06, 1.0 - 0.3 * excess)),
         because=f"{excess:.1f} threads compete for each core",
     )

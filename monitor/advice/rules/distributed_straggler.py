@@ -16,7 +16,11 @@ from monitor.advice.rule import Advice, rule
 from monitor.advice.whatif import Change, Saving
 
 
-@rule("distributed.straggler", suppresses=("distributed.imbalance", "distributed.collective_wait"), bonus=0.5)
+@rule(
+    "distributed.straggler",
+    suppresses=("distributed.imbalance", "distributed.collective_wait", "compute.small_batch", "input.*"),
+    bonus=0.5,
+)
 def check(run: RunContext) -> Advice | None:
     work = own_work(run)
     if len(work) < 2 or run.period is None:

@@ -20,7 +20,7 @@ from monitor.advice.whatif import Change, Saving, scaled
 @rule("job.gc_pauses", suppresses=("compute.user_code", "trend.periodic_stalls"), bonus=0.3)
 def check(run: RunContext) -> Advice | None:
     job = line_job(run, "gc")
-    cost = min(max(job.seconds, _collector_seconds(run)), 0.98 * (run.period or 0.0))
+    cost = min(max(job.seconds, _collector_seconds(run)), 0.995 * (run.period or 0.0))
     if run.period is None or cost < run.policy.gc_share * run.period:
         return None
     what = Change(savings=(Saving("*", cost, "gc"),))
@@ -41,8 +41,8 @@ def check(run: RunContext) -> Advice | None:
             "explicit_call": explicit,
             **hotlines.evidence(run, job.spot),
         },
-        what=scaled(what, 0.95),
-        low=scaled(what, 0.6),
+        what=scaled(what, 1.0 if explicit else 0.9),
+        low=scaled(what, 0.9 if explicit else 0.5),
         high=scaled(what, 1.0),
         because=f"{seconds(cost)} of {seconds(run.period)} a step is collection",
     )

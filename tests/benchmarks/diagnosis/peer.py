@@ -15,7 +15,12 @@ from tests.benchmarks.diagnosis.catalog import Case
 from tests.benchmarks.diagnosis.measure import Result
 
 DEADLINE = 150.0
-HEAD = "import traceml_ai as _peer\n_peer.init(mode='auto')\n"
+HEAD = """
+import torch as _peer_torch
+import traceml_ai as _peer
+_peer.init(mode="auto")
+_peer_model = _peer_torch.nn.Linear(1, 1)
+"""
 
 
 class Peer:
@@ -111,5 +116,5 @@ def _wrapped(node: ast.AST) -> bool:
 
 
 def _step(body: list[ast.stmt]) -> ast.With:
-    call = ast.parse("_peer.trace_step(None)", mode="eval").body
+    call = ast.parse("_peer.trace_step(_peer_model)", mode="eval").body
     return ast.With(items=[ast.withitem(context_expr=call)], body=body)
