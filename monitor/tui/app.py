@@ -198,7 +198,9 @@ class GpumonApp(App[None]):
         self.exit()
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        yield from super().get_system_commands(screen)
+        for command in super().get_system_commands(screen):
+            if command.title != "Screenshot":  # ours fetches no fonts
+                yield command
         yield SystemCommand("Processes", "Sort, filter, tree, signal", self.action_processes)
         yield SystemCommand("History", "Past runs: open, compare, replay", self.action_history)
         yield SystemCommand("Pause", "Hold the picture", self.action_pause)

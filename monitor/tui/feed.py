@@ -161,10 +161,12 @@ def past_of(page: HistoryPage) -> Past:
 
 
 def _trail(fields: dict[str, dict[int, float]]) -> list[Reading]:
-    known = [slot for slots in fields.values() for slot in slots]
+    """One reading an interval. Ticks drift: a single empty interval is bridged, more are a gap."""
+    known = {slot for slots in fields.values() for slot in slots}
     out = []
     for slot in range(min(known), max(known) + 1):
-        use, memory, power, heat, clock = (fields.get(name, {}).get(slot) for name in PAST_FIELDS)
+        at = slot - 1 if slot not in known and slot - 1 in known else slot
+        use, memory, power, heat, clock = (fields.get(name, {}).get(at) for name in PAST_FIELDS)
         out.append(Reading(use, memory, power, heat, clock, frozenset(), None, None))
     return out
 

@@ -63,7 +63,12 @@ def daemon() -> Iterator[str]:
         1.0,
         (
             Series(
-                "gpu:GPU-0000", "utilization_ratio", (now - 5, now - 3), (0.1, 0.3), (0.1, 0.3), (0.1, 0.3)
+                "gpu:GPU-0000",
+                "utilization_ratio",
+                (now - 6, now - 4, now - 1),
+                (0.1, 0.3, 0.5),
+                (0.1, 0.3, 0.5),
+                (0.1, 0.3, 0.5),
             ),
         ),
     )
@@ -84,7 +89,7 @@ def test_a_daemon_is_followed_and_its_end_is_told(daemon: str) -> None:
     updates = got.inbox.drain()
     assert [u.snapshot.seq for u in updates[:1] if u.snapshot] == [scenes.TICKS - 2]
     past = next(u.past for u in updates if u.past)
-    assert [r.use for r in past["GPU-0000"]] == [0.1, None, 0.3]
+    assert [r.use for r in past["GPU-0000"]] == [0.1, 0.1, 0.3, 0.3, None, 0.5]
     assert any(u.error and "ended" in u.error for u in updates)
 
 

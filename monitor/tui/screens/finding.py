@@ -61,7 +61,7 @@ class FindingScreen(Page):
         host, finding = found
         lines = remedy.about(self.frame, host, finding, room)
         if self._gone:
-            lines.insert(2, line(Span(" ✓ no longer found: the cause is gone, or its run has ended", "good")))
+            lines.insert(0, line(Span(" ✓ no longer found: the cause is gone, or its run has ended", "good")))
         if self.size.width < SPLIT:
             lines += [*remedy.change(finding, room), *self._after(finding, room)]
         run = self.frame.run(host.label, finding.run) if finding.run else None

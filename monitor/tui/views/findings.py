@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from dataclasses import replace
 
 from monitor.snapshot import Finding
 from monitor.tui import format as show
@@ -13,10 +14,10 @@ from monitor.tui.views.marks import SEVERITY
 from monitor.tui.widgets.panel import Room
 
 COLUMNS = (
-    Column("title", "Findings", 40, grow=3, most=70),
+    Column("title", "Findings", 44, grow=3, most=120),
     Column("gain", "predicted gain", 17),
-    Column("who", "concerns", 15, drop=2, most=30),
-    Column("fix", "fix", 28, drop=1, grow=2, most=60),
+    Column("who", "concerns", 15, drop=1, most=30),
+    Column("fix", "fix", 28, drop=2, grow=2, most=60),
     Column("id", "rule", 18, drop=3),
     Column("since", "for", 4, ">", drop=4),
 )
@@ -28,7 +29,9 @@ def table(frame: Frame, room: Room, run: str | None = None, *, fix: bool = True)
     if not entries:
         return Block((line(Span(" Findings", "title"), width=room.width),), (_none(frame, room),))
     gap = 1 if room.width < 100 else 2
-    columns = COLUMNS if fix else [column for column in COLUMNS if column.name != "fix"]
+    columns = [column for column in COLUMNS if fix or column.name != "fix"]
+    if room.width >= 90:
+        columns[0] = replace(columns[0], width=64)
     layout = chosen(columns, room.width - 2, gap)
     return Block((heading(layout, gap=gap, lead=1),), tuple(_rows(frame, layout, entries, gap)))
 

@@ -12,6 +12,8 @@ from monitor.tui.text import Span
 
 STARVED = 0.2
 BUSY = 0.7
+FEEDING = ("input.", "transfer.")
+"""Areas of findings that leave a GPU without work."""
 REASONS = {
     "gpu_idle": "idle",
     "applications_clocks_setting": "app clocks",
@@ -52,8 +54,10 @@ RUN = {
 
 
 def runs_on(gpu: Gpu, snapshot: Snapshot) -> list[Run]:
-    """Live runs that compute on this GPU."""
-    return [r for r in snapshot.runs if gpu.uuid in r.gpu_uuids and r.state in ("running", "stalled")]
+    """Live runs that compute on this GPU, by what they say or by the driver's list of processes."""
+    pids = {process.pid for process in gpu.processes}
+    live = (run for run in snapshot.runs if run.state in ("running", "stalled"))
+    return [run for run in live if gpu.uuid in run.gpu_uuids or not pids.isdisjoint(run.pids)]
 
 
 def throttled(gpu: Gpu) -> list[str]:
@@ -63,8 +67,14 @@ def throttled(gpu: Gpu) -> list[str]:
     ]
 
 
-def starving(run: Run) -> bool:
-    return run.starved_ratio is not None and run.starved_ratio >= STARVED
+def starving(run: Run, findings: tuple[Finding, ...] = ()) -> bool:
+    """The device waits for a large part of the step, or a rule says that it must."""
+    if run.starved_ratio is not None:
+        return run.starved_ratio >= STARVED
+    return any(
+        f.run == run.id and f.severity in ("critical", "warning") and f.id.startswith(FEEDING)
+        for f in findings
+    )
 
 
 def gpu_mark(gpu: Gpu, snapshot: Snapshot) -> Mark:
@@ -74,7 +84,7 @@ def gpu_mark(gpu: Gpu, snapshot: Snapshot) -> Mark:
     runs = runs_on(gpu, snapshot)
     if any(run.state == "stalled" for run in runs):
         return Mark("▲", "stalled", "alarm")
-    if any(starving(run) for run in runs):
+    if any(starving(run, snapshot.findings) for run in runs) and (gpu.utilization_ratio or 0.0) < BUSY:
         return Mark("▲", "starved", "alarm")
     if throttled(gpu):
         return Mark("◆", "throttled", "warn")
@@ -97,8 +107,9 @@ def run_mark(run: Run, findings: tuple[Finding, ...]) -> Mark:
     if run.state != "running":
         return RUN[run.state]
     worst = [f.severity for f in findings if f.run == run.id]
-    if starving(run) or "critical" in worst:
-        return Mark("▲", "starved" if starving(run) else "critical", "alarm")
+    hungry = starving(run, findings)
+    if hungry or "critical" in worst:
+        return Mark("▲", "starved" if hungry else "critical", "alarm")
     if "warning" in worst:
         return Mark("◆", "warning", "warn")
     return RUN["running"]

@@ -37,12 +37,9 @@ def about(frame: Frame, host: HostFrame, finding: Finding, room: Room) -> list[L
     width = room.width - 3
     since = f" · for {show.duration(frame.now.wall - finding.since)}" if finding.since else ""
     facts = f"{mark.word} · {finding.id} · {concerns(frame, host, finding)}{since}"
-    lines = [
-        line(
-            Span(f" {mark.symbol} ", mark.role),
-            Span(clip(finding.title, width), mark.role if mark.role != "dim" else "strong"),
-        )
-    ]
+    titles = wrap(finding.title, width)
+    leads = [Span(f" {mark.symbol} ", mark.role), *(Span("   ") for _ in titles[1:])]
+    lines = [line(lead, Span(text, mark.role)) for lead, text in zip(leads, titles, strict=True)]
     lines += [line("   ", Span(clip(facts, width), "dim")), line()]
     if finding.why:
         lines += [

@@ -6,7 +6,7 @@ from monitor.snapshot import Finding, Gpu, Run, Snapshot
 from monitor.tui import format as show
 from monitor.tui.frame import Frame, HostFrame
 from monitor.tui.text import Block, Line, Span, clip, fit, line, width_of, wrap
-from monitor.tui.views.marks import SEVERITY, Mark, gpu_mark
+from monitor.tui.views.marks import FEEDING, SEVERITY, Mark, gpu_mark, runs_on
 from monitor.tui.widgets.panel import Room
 
 LINKS = {
@@ -134,8 +134,8 @@ def _cause(frame: Frame, host: HostFrame, finding: Finding) -> str:
     """ "GPU 0 31 % busy — starved by data loading (62 % of the step)"."""
     gpu, run = _subject(host, finding)
     where = f"{host.label}: " if frame.several else ""
-    if gpu is None or run is None or not finding.id.startswith(("input.", "transfer.")):
-        return f"{where}{finding.title}."
+    if gpu is None or run is None or not finding.id.startswith(FEEDING):
+        return f"{where}{finding.title.rstrip('.')}."
     phase = "data" if finding.id.startswith("input.") else "transfer"
     part = next((p.share for p in run.phases if p.name == phase), None)
     cause = "data loading" if phase == "data" else "host-to-device copies"
@@ -144,16 +144,19 @@ def _cause(frame: Frame, host: HostFrame, finding: Finding) -> str:
 
 
 def _subject(host: HostFrame, finding: Finding) -> tuple[Gpu | None, Run | None]:
+    """The run a finding is about and the first GPU it computes on."""
     assert host.snapshot is not None
     run = next((r for r in host.snapshot.runs if r.id == finding.run), None)
-    uuid = finding.gpu or (run.gpu_uuids[0] if run and run.gpu_uuids else None)
-    return next((g for g in host.snapshot.gpus if g.uuid == uuid), None), run
+    for gpu in host.snapshot.gpus:
+        if gpu.uuid == finding.gpu or (finding.gpu is None and run and run in runs_on(gpu, host.snapshot)):
+            return gpu, run
+    return None, run
 
 
 def _fix(finding: Finding) -> str:
     if not finding.remedy.summary:
         return ""
-    text = f"Fix: {finding.remedy.summary}"
+    text = f"Fix: {finding.remedy.summary.rstrip('.')}"
     gain = finding.speedup
     return text if gain is None else f"{text}, predicted {show.gain(gain.low, gain.likely, gain.high)}"
 
