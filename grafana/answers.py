@@ -66,6 +66,10 @@ class Prometheus:
         times = {"start": f"{span.start:.3f}", "end": f"{span.end:.3f}"}
         return list(self._get("query_exemplars", query=expr, **times))
 
+    def alerts(self, name: str) -> list[dict[str, Any]]:
+        """Alerts of that name that are pending or firing, with their texts."""
+        return [one for one in self._get("alerts")["alerts"] if one["labels"]["alertname"] == name]
+
     def _get(self, path: str, **query: str) -> Any:
         url = f"{self.url}/api/v1/{path}?{urllib.parse.urlencode(query)}"
         try:

@@ -89,10 +89,12 @@ def findings(selector: str) -> Builder:
 
 
 def shares(selector: str, title: str = "Share of step time by phase") -> Builder:
+    """Answers come sorted by label: the label `order` puts waiting at the bottom, compute on top of it."""
     spent = f"rate(gpumon_rank_phase_seconds_total{{{selector}}}{RATE})"
+    share = f"sum by (phase) ({spent}) / scalar(sum({spent}))"
     return lines(
         title, "Begin to begin, all ranks: what happens between steps is in it too. Waiting for data is orange; blue is compute.",
-        "percentunit", Q(f"sum by (phase) ({spent}) / scalar(sum({spent}))", "{{phase}}"),
+        "percentunit", Q(f'label_replace({share}, "order", "1", "phase", "data|transfer|sync")', "{{phase}}"),
         stack=True, high=1, colors=looks.PHASE_COLORS, legend_right=True,
     )  # fmt: skip
 

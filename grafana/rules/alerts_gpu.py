@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grafana.rules.model import POLICY, Alert, duration, ratio, with_job_of_all
+from grafana.rules.model import FOUND, POLICY, Alert, duration, ratio, with_job_of_all
 from grafana.rules.recording import CARD, IDLE_USE
 from monitor.advice.rules import device_hardware_slowdown, device_power_throttle, device_thermal_throttle
 from monitor.advice.rules.device_xid import APPLICATION
@@ -18,7 +18,8 @@ def _throttled(reasons: tuple[str, ...]) -> str:
 
 
 def _young_xid(codes: str) -> str:
-    return f"(time() - gpumon_gpu_xid_last_timestamp_seconds < {XID_SECONDS})\nand {CARD} ({codes})"
+    """The code of the newest XID, while it is young."""
+    return f"({codes})\nand {CARD} (time() - gpumon_gpu_xid_last_timestamp_seconds < {XID_SECONDS})"
 
 
 _APPLICATION = " or ".join(f"gpumon_gpu_xid_last == {code}" for code in APPLICATION)
@@ -29,15 +30,13 @@ ALERTS = (
         id="cluster.gpu_starved",
         expr=with_job_of_all(
             f"gpumon:run_gpu_utilization:avg < {POLICY.gpu_busy_low}\n"
-            'and on (job, run) (gpumon_run_state{state="running"} == 1)'
+            'and on (job, run) (gpumon_run_state{state="running"} == 1)\n'
+            f'unless on (job, run) (gpumon:run_phase_share:rate5m{{phase="data"}} > {POLICY.data_share})'
         ),
         hold=600,
         severity="warning",
         summary="GPUs of run {{ $labels.run }} are {{ $value | humanizePercentage }} busy",
-        description="The target while training is at least "
-        f"{ratio(POLICY.gpu_busy_low)}. What gpumon found: "
-        '{{ range printf "max by (rule) (gpumon_finding_active{run=\\"%s\\", severity=~\\"critical|warning\\"})" '
-        ".Labels.run | query }}{{ .Labels.rule }} {{ end }}",
+        description=f"The target while training is at least {ratio(POLICY.gpu_busy_low)}, and it does not wait for data. {FOUND}",
         dashboard="run",
     ),
     Alert(
@@ -89,8 +88,8 @@ ALERTS = (
         expr=_young_xid(f"gpumon_gpu_xid_last unless ({_APPLICATION})"),
         hold=0,
         severity="critical",
-        summary=f"XID error on {WHERE}",
-        description="The driver reported a fault of the card; see the node dashboard for its code.",
+        summary=f"XID {{{{ $value }}}} on {WHERE}",
+        description="The driver reported a fault of the card: drain it, reset it, and replace it when it comes again.",
         dashboard="node",
     ),
     Alert(
@@ -99,16 +98,17 @@ ALERTS = (
         expr=_young_xid(_APPLICATION),
         hold=0,
         severity="warning",
-        summary=f"XID error of an application on {WHERE}",
+        summary=f"XID {{{{ $value }}}} of an application on {WHERE}",
         description="A kernel of a process failed (illegal address or exception); the card itself is well.",
         dashboard="node",
     ),
     Alert(
         name="GpumonMemoryErrors",
         id="device.memory_errors",
-        expr='gpumon_gpu_ecc_errors{type="uncorrected_volatile"} > 0\n'
-        "or gpumon_gpu_remapped_rows_failed == 1\nor gpumon_gpu_remapped_rows_pending == 1\n"
-        "or gpumon_gpu_retired_pages_pending == 1",
+        expr="max by (job, instance, uuid, gpu) (\n"
+        '  gpumon_gpu_ecc_errors{type="uncorrected_volatile"} > 0\n'
+        "  or gpumon_gpu_remapped_rows_failed == 1\n  or gpumon_gpu_remapped_rows_pending == 1\n"
+        "  or gpumon_gpu_retired_pages_pending == 1\n)",
         hold=0,
         severity="critical",
         summary=f"Memory errors on {WHERE}",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grafana.rules.model import POLICY, Alert, duration, ratio, with_job, with_job_of_all
+from grafana.rules.model import FOUND, POLICY, Alert, duration, ratio, with_job, with_job_of_all
 from grafana.rules.recording import COMMON
 
 LIVE = 'on (job, instance, run) (gpumon_run_state{state=~"running|stalled"} == 1)'
@@ -26,8 +26,7 @@ ALERTS = (
         hold=600,
         severity="warning",
         summary="Run {{ $labels.run }} waits for data {{ $value | humanizePercentage }} of the time",
-        description="Its GPUs are below "
-        f"{ratio(POLICY.gpu_busy_low)} busy meanwhile. The findings of the run name the cause and the change.",
+        description=f"Its GPUs are below {ratio(POLICY.gpu_busy_low)} busy meanwhile. {FOUND}",
         dashboard="run",
     ),
     Alert(

@@ -75,7 +75,8 @@ class Alert:
             "dashboard": DASHBOARD_PATHS[self.dashboard],
         }
         if self.id in DOCS:
-            notes |= {"why": DOCS[self.id]["Why"], "remedy": DOCS[self.id]["Remedy"]}
+            remedy = DOCS[self.id]["Remedy"]
+            notes |= {"why": DOCS[self.id]["Why"], "remedy": remedy[:1].upper() + remedy[1:]}
         return {
             "alert": self.name,
             "expr": self.expr.strip(),
@@ -84,6 +85,12 @@ class Alert:
             "annotations": notes,
         }
 
+
+FOUND = (
+    'gpumon found:{{ range printf "max by (rule) (gpumon_finding_active{run=\\"%s\\", '
+    'severity=~\\"critical|warning\\"})" .Labels.run | query }} {{ .Labels.rule }}{{ end }}.'
+)
+"""Alert text: the ids of the run's findings, asked for when the alert fires."""
 
 DASHBOARD_PATHS = {
     "run": "/d/gpumon-run?var-run={{ $labels.run }}",

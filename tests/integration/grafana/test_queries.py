@@ -123,6 +123,14 @@ def test_what_the_rules_say_about_the_staged_runs(staged: tuple[Prometheus, Span
     assert alerts["GpumonStraggler"]["slurm_job"] == "4711" and alerts["GpumonStraggler"]["user"] == "ada"
 
 
+def test_an_alert_tells_the_findings_of_its_run(staged: tuple[Prometheus, Span]) -> None:
+    texts = {
+        one["labels"].get("run"): one["annotations"]["description"]
+        for one in staged[0].alerts("GpumonRunWaitsForData")
+    }
+    assert "gpumon found: " in texts[NAIVE] and " input.bound" in texts[NAIVE]
+
+
 def test_the_slurm_job_is_known_without_configuration(staged: tuple[Prometheus, Span]) -> None:
     """GIVEN a task with nothing but Slurm's own variable THEN GPU series can be joined to the job."""
     asked, span = staged

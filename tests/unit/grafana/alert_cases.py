@@ -106,7 +106,7 @@ CASES = (
         "corrected ECC errors, nothing pending",
         {f'gpumon_gpu_ecc_errors{{{CARD}, type="corrected_volatile"}}': "5x60"} | card("0x60", remapped_rows_pending="0x60"),
     ),
-    Case("a remapping waits for a reset", card("0x60", remapped_rows_pending="1x60"), ("GpumonMemoryErrors",)),
+    Case("a remapping waits for a reset", card("0x60", remapped_rows_pending="1x60", retired_pages_pending="1x60"), ("GpumonMemoryErrors",)),
     Case("lost", {f"gpumon_gpu_up{{{CARD}}}": "1x20 0x40"}, ("GpumonGpuLost",)),
     Case("back again", {f"gpumon_gpu_up{{{CARD}}}": "0x20 1x40"}),
     Case(
@@ -125,7 +125,7 @@ CASES = (
     Case(
         "waits for data",
         live() | card("0.4x60") | ON_CARD | phases(RANK, data=0.5, forward=0.5),
-        ("GpumonGpuStarved", "GpumonRunWaitsForData"),
+        ("GpumonRunWaitsForData",),
     ),
     Case("some waiting, GPU busy all the same", live() | card("0.9x60") | ON_CARD | phases(RANK, data=0.3, forward=0.7)),
     Case("throughput fell to a half", live() | {f"gpumon_run_trend_ratio{{{RUN}}}": "1x10 0.5x50"}, ("GpumonThroughputDecay",)),

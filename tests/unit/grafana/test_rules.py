@@ -76,7 +76,7 @@ def test_every_alert_has_both_kinds_of_cases() -> None:
 def test_alerts_say_what_why_and_what_to_do(name: str) -> None:
     labels, notes = ALERTS[name]["labels"], ALERTS[name]["annotations"]
     assert labels["rule"] in DOCS or labels["rule"] in OWN_IDS
-    assert notes["summary"] and notes["description"].endswith((".", "{{ end }}"))
+    assert notes["summary"] and notes["description"].endswith(".")
     assert (labels["rule"] in DOCS) == ("remedy" in notes)
 
 
