@@ -23,6 +23,8 @@ from monitor.client import Client
 from monitor.errors import UserError
 from monitor.pipeline import Pipeline
 from monitor.snapshot import Finding, Run, Snapshot, Speedup
+from monitor.store.ledger import Entry, TrackRecord
+from monitor.store.schema import StoreError
 from monitor.store.store import Store
 
 TICK_SECONDS = 1.0
@@ -41,6 +43,10 @@ class Report:
     combined: Speedup | None = None
     exit_code: int | None = None
     run_id: str = ""
+    kept: tuple[Entry, ...] = ()
+    """Earlier promises this run has shown to be kept or not."""
+    records: tuple[TrackRecord, ...] = ()
+    """How good the predictions of the rules that speak here have been so far."""
 
     def as_json(self) -> dict[str, Any]:
         """The report as plain data: the findings of the output contract, and the run's figures."""
@@ -54,6 +60,8 @@ class Report:
             "verdict": self.verdict,
             "findings": self.findings,
             "combined_speedup": self.combined,
+            "realised": self.kept,
+            "track_records": self.records,
             "gpumon": __version__,
         }
         if run is not None and lead is not None:
@@ -119,10 +127,29 @@ class RunWatcher:
         if self._thread is not None:
             self._thread.join(10.0)
         try:
-            snapshot = self._settled()
+            report = make_report(self._settled(), self.run_id, exit_code)
+            return dataclasses.replace(report, **self._ledger(report))
         finally:
             self._close()
-        return make_report(snapshot, self.run_id, exit_code)
+
+    def _ledger(self, report: Report) -> dict[str, Any]:
+        """What the history knows about earlier promises; nothing when there is none."""
+        rules = {finding.id for finding in report.findings if finding.speedup}
+        try:
+            if self._client is not None:
+                answer = self._client.get_json("/api/v1/ledger")
+                entries = msgspec.convert(answer["entries"], list[Entry])
+                records = msgspec.convert(answer["rules"], list[TrackRecord])
+            elif self._store is not None:
+                entries, records = self._store.ledger(), self._store.track_records()
+            else:
+                return {}
+        except (UserError, StoreError, msgspec.MsgspecError, KeyError, TypeError):
+            return {}
+        kept = tuple(
+            entry for entry in entries if entry.after_run == self.run_id and entry.run != self.run_id
+        )
+        return {"kept": kept, "records": tuple(one for one in records if one.rule in rules and one.realised)}
 
     def _settled(self) -> Snapshot | None:
         """A snapshot in which the run has ended; the last one there is when that takes too long."""

@@ -68,6 +68,7 @@ def render(report: Report, width: int, paint: _Paint | None = None) -> Iterator[
     if report.run is not None and report.run.steps:
         yield from _time(report.run, paint)
         yield from findings_lines(report, width, paint)
+        yield from _kept(report)
 
 
 def _head(run: Run | None, width: int) -> str:
@@ -113,14 +114,32 @@ def findings_lines(report: Report, width: int, paint: _Paint | None = None) -> I
         return
     yield ""
     for number, finding in enumerate(findings[:FINDINGS_SHOWN], 1):
-        yield from _finding(number, finding, width, paint)
+        yield from _finding(number, finding, _gain(finding) + _record(report, finding), width, paint)
     left = len(findings) - FINDINGS_SHOWN
     if left > 0:
         yield f"  … and {left} more: gpumon show {report.run_id}"
 
 
-def _finding(number: int, finding: Finding, width: int, paint: _Paint) -> Iterator[str]:
-    gain = _gain(finding)
+def _kept(report: Report) -> Iterator[str]:
+    """Promises made to an earlier run of this script, and what came of them."""
+    if report.kept:
+        yield ""
+    for entry in report.kept:
+        yield (
+            f"Applied since {entry.run}: {entry.rule}, predicted ×{entry.likely:.2f} "
+            f"({entry.low:.2f}–{entry.high:.2f}), realised ×{entry.realised or 1.0:.2f}"
+        )
+
+
+def _record(report: Report, finding: Finding) -> str:
+    """How often this rule was right before."""
+    for record in report.records:
+        if record.rule == finding.id:
+            return f", {record.inside} of {record.realised} earlier predictions came true"
+    return ""
+
+
+def _finding(number: int, finding: Finding, gain: str, width: int, paint: _Paint) -> Iterator[str]:
     head = f"{number} {MARKS[finding.severity]}{finding.id}{gain}"
     yield paint(head, COLORS[finding.severity])
     yield from _wrapped(finding.title, width, "  ")

@@ -78,7 +78,7 @@ class Policy:
     """Share of the step from which a default (unfused) optimizer is worth a warning."""
     fixed_share: float = 0.4
     """Share of a tiny batch's step that is fixed cost before a larger batch is advised."""
-    cpu_flops: float = 2e10
+    cpu_flops: float = 4e10
     """Floating-point operations a second one CPU core does in small matrix products."""
     starved_share: float = 0.15
     """Device time without work, with no data wait, that means launch-bound."""

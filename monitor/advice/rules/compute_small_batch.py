@@ -63,7 +63,7 @@ def fixed_seconds(run: RunContext) -> float:
     own = min(0.95 * (run.seconds("other") + run.seconds("between")), 0.2 * named + 5e-4)
     loader = run.lead.loader if run.lead else None
     fetch = loader.fetch_seconds if loader and loader.fetch_seconds is not None else run.seconds("data")
-    loading = 0.9 * max(0.0, run.seconds("data") - fetch)
+    loading = 0.9 * max(0.0, run.seconds("data") - 0.6 * fetch)
     return min(run.period or 0.0, named + own + loading + _launching(run))
 
 
@@ -75,7 +75,7 @@ def _launching(run: RunContext) -> float:
     parameters = run.count("model", "parameters") or 0
     if isinstance(layers, list) and layers and not set(map(str, layers)) & HEAVY and parameters:
         needed = 6.0 * parameters * (run.batch_size or 1) / run.policy.cpu_flops
-        return max(0.0, compute - 2.0 * needed)
+        return max(0.0, compute - needed)
     modules = run.count("model", "modules") or 0
     return min(compute * 0.9, modules * 2 * run.policy.op_seconds_cpu)
 

@@ -33,6 +33,8 @@ def check(run: RunContext, findings: list[Finding]) -> Advice | None:
     name = max(run.phases, key=lambda phase: run.phases[phase])
     share = run.share(name)
     limit = LIMITS.get(name, f"the phase {name}")
+    if name == "other" and not run.seconds("forward"):
+        limit = "the forward pass with your own code around it"
     return Advice(
         title=f"Healthy: steps of {seconds(run.period)}, {percent(run.share('data'))} waiting for data",
         remedy=f"Nothing to change. The next limit is {limit} ({percent(share)} of the step in {name}).",
