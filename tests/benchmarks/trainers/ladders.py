@@ -111,13 +111,11 @@ def rows(ladder: Ladder) -> list[Row]:
     for label, (options, _) in ladder.twins.items():
         found.append(Row(label, "", {"rung": "naive", **options}))
     items = [item for item in ladder.recipe.optimizations if not item.gpu_only and item.name != "compile"]
-    before = ""
     for item in items:
         if item.rung == "document":
             needs = ",+normalise_once" if item.name == "cache_data" and ladder.recipe.name == "tcn" else ""
             options = {"rung": "naive", "ablate": f"+{item.name}{needs}"}
             found.append(Row(f"naive + {item.text}", item.seed, _workers(item.name, options)))
-            before += f"{item.name},"
     found.append(Row("document: all of them", "", {"rung": "document", "num_workers": 0}))
     for item in items:
         if item.rung == "best":
@@ -141,4 +139,5 @@ def _workers(name: str, options: dict[str, Any]) -> dict[str, Any]:
 def not_measured(ladder: Ladder) -> list[tuple[str, str]]:
     """What only a GPU can show."""
     items = [item for item in ladder.recipe.optimizations if item.gpu_only or item.name == "compile"]
-    return [(item.text, item.seed) for item in items]
+    slow = " (a minute of compiling on this CPU)"
+    return [(item.text + (slow if item.name == "compile" else ""), item.seed) for item in items]

@@ -45,6 +45,12 @@ class Subject:
             for _ in range(loader.num_workers * loader.prefetch_factor):
                 self.next_batch()
 
+    def settle(self, batch_seconds: float) -> None:
+        """Wait until its workers have filled their queue: they must not disturb the next row."""
+        if self.longer > 1:
+            loader = self.trainer.data.train.loader  # type: ignore[attr-defined]
+            time.sleep(min(3.0, 1.2 * batch_seconds * loader.num_workers * loader.prefetch_factor))
+
     def next_batch(self) -> int:
         """Fetch one batch; samples in it."""
         while True:
@@ -97,6 +103,7 @@ def measure_steps(subjects: list[Subject], steps: int, seconds: float) -> None:
                 subject.trainer.train_steps(count)
                 taken = time.perf_counter() - begun
             subject.step_seconds.append(taken / (count * subject.trainer.config.batch_size))
+            subject.settle(taken / count)
         done += 1
 
 
@@ -110,7 +117,9 @@ def measure_data(subjects: list[Subject], steps: int, seconds: float) -> None:
             subject.drain()
             begun = time.perf_counter()
             samples = sum(subject.next_batch() for _ in range(steps * subject.longer))
-            subject.data_seconds.append((time.perf_counter() - begun) / samples)
+            taken = time.perf_counter() - begun
+            subject.data_seconds.append(taken / samples)
+            subject.settle(taken / steps)
         done += 1
 
 
