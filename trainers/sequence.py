@@ -93,8 +93,9 @@ def collate(samples: list[tuple[Tensor, Tensor]]) -> Batch:
 class AttentionLstm(nn.Module):
     """(batch, days, columns) → the next value, and how much each day counted."""
 
-    def __init__(self, columns: int, hidden: int, layers: int) -> None:
+    def __init__(self, columns: int, hidden: int, layers: int, pooled: bool = False) -> None:
         super().__init__()
+        self.pooled = pooled
         self.lstm = nn.LSTM(columns, hidden, layers, batch_first=True)
         self.score = nn.Sequential(nn.Linear(hidden, hidden // 2), nn.Tanh(), nn.Linear(hidden // 2, 1))
         self.head = nn.Linear(hidden, 1)
@@ -102,7 +103,10 @@ class AttentionLstm(nn.Module):
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         states, _ = self.lstm(x)
         weight = self.score(states).softmax(dim=1)
-        context = (weight * states).sum(dim=1)
+        if self.pooled:  # one product; the plain form writes all weighted states first, forth and back
+            context = torch.bmm(weight.transpose(1, 2), states).squeeze(1)
+        else:
+            context = (weight * states).sum(dim=1)
         return self.head(context), weight.squeeze(-1)
 
 
@@ -120,6 +124,9 @@ class SequenceRecipe(Recipe[SequenceConfig]):
         ),
         *rungs.COMMON,
         rungs.RESIDENT,
+        rungs.Optimization(
+            name="pooling", seed="beyond", rung="best", text="attention pooled by one product"
+        ),
     )
 
     def build_data(self) -> Data:
@@ -173,7 +180,7 @@ class SequenceRecipe(Recipe[SequenceConfig]):
         return ResidentSource(gather, plan, self.device)
 
     def build_model(self) -> nn.Module:
-        return AttentionLstm(self.columns, self.config.hidden_size, self.config.layers)
+        return AttentionLstm(self.columns, self.config.hidden_size, self.config.layers, self.on("pooling"))
 
     def loss(self, model: nn.Module, batch: Batch) -> Tensor:
         predicted, _ = model(batch["x"])
