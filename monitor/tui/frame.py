@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Literal, NamedTuple
 
 from monitor.clock import Moment
@@ -64,6 +65,13 @@ class HostFrame:
     @property
     def current(self) -> bool:
         return self.link == "live"
+
+    def recent(self, uuid: str, count: int) -> list[Reading]:
+        """The newest `count` readings of a GPU, oldest first."""
+        trail = self.trails.get(uuid)
+        if trail is None:
+            return []
+        return list(trail) if len(trail) <= count else list(islice(reversed(trail), count))[::-1]
 
 
 @dataclass(frozen=True, slots=True)

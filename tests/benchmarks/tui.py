@@ -215,15 +215,20 @@ def _result(
         "screens": screens,
         "first_screen_seconds": first,
         "cpu_ratio_to_nvitop": round(ratio, 2),
-        "targets_met": {"cpu at most 1.2 × nvitop": ratio <= MOST_CPU, "first screen under 1 s": first["gpumon tui"] < MOST_START},
-    }  # fmt: skip
+        "load_average": round(os.getloadavg()[0], 1),
+        "targets_met": {
+            "cpu at most 1.2 × nvitop": ratio <= MOST_CPU,
+            "first screen under 1 s": first["gpumon tui"] < MOST_START,
+        },
+    }
 
 
 def _table(result: dict[str, Any]) -> str:
     lines = [
         "# The screen: what it costs",
         "",
-        f"`{result['command']}` on {result['date']}, {result['machine']}. 160×50, {GPUS} GPUs (NVML stand-in), "
+        f"`{result['command']}` on {result['date']}, {result['machine']}, load average "
+        f"{result['load_average']}. 160×50, {GPUS} GPUs (NVML stand-in), "
         f"{PROCESSES} processes, {RUNS} runs, one picture a second, {result['seconds']:.0f} s a turn, "
         f"median of {len(result['turns'])} turns.",
         "",
@@ -236,7 +241,8 @@ def _table(result: dict[str, Any]) -> str:
         lines.append(f"| {name} | " + " | ".join(str(cell) for cell in cells) + " |")
     lines += [
         "",
-        f"CPU of `gpumon tui` beside a daemon: ×{result['cpu_ratio_to_nvitop']} of nvitop's (which collects itself).",
+        f"CPU of `gpumon tui` beside a daemon: ×{result['cpu_ratio_to_nvitop']} of nvitop's, "
+        "which collects by itself.",
     ]
     lines += [f"- {'met' if met else 'NOT met'}: {name}" for name, met in result["targets_met"].items()]
     return "\n".join(lines) + "\n"

@@ -34,7 +34,9 @@ class Overview(Page):
         with Horizontal(id="advice"):
             yield Panel(self._findings, id="findings", classes="keeps-cursor")
             yield Panel(self._fix, id="fix", focusable=False)
-        yield Panel(lambda room: processes.table(self.frame, room, self.monitor.order), id="processes")
+        yield Panel(
+            lambda room: processes.table(self.frame, room, self.monitor.order, brief=True), id="processes"
+        )
 
     def on_mount(self) -> None:
         self.query_one("#gpus").focus()

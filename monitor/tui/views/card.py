@@ -30,7 +30,9 @@ def card(host: HostFrame, gpu: Gpu, room: Room, tall: int = CARD, *, named: bool
         return [title, *mig_lines(gpu, room), line()]
     count = 4 if room.width >= 100 else 3
     width = (room.width - 3 - 2 * (count - 1)) // count
-    columns = [_gauge(*gauge, width, tall - 3, half(host)) for gauge in gauges(host, gpu, mark)[:count]]
+    columns = [
+        _gauge(*gauge, width, tall - 3, half(host)) for gauge in gauges(host, gpu, mark, width)[:count]
+    ]
     body = [Line((Span("   "), *made.spans)) for made in beside(columns, [width] * count)]
     if not host.current:
         title = title.dimmed()
@@ -56,9 +58,9 @@ def _title(host: HostFrame, gpu: Gpu, mark: Mark, named: bool) -> list[Cell]:
 Gauge = tuple[str, str, list[float | None], float, str]
 
 
-def gauges(host: HostFrame, gpu: Gpu, mark: Mark) -> list[Gauge]:
+def gauges(host: HostFrame, gpu: Gpu, mark: Mark, width: int) -> list[Gauge]:
     """Name, value, samples, range and role of each of the four graphs of a GPU."""
-    seen = list(host.trails.get(gpu.uuid, ()))
+    seen = host.recent(gpu.uuid, 2 * width)
     was = "" if gpu.state == "ok" else " was"
     heat = f"{show.celsius(gpu.temperature_celsius)}  {show.hertz(gpu.sm_clock_hertz)}"
     power = show.watts(gpu.power_watts, gpu.power_limit_watts)

@@ -47,8 +47,8 @@ def graphs(host: HostFrame, gpu: Gpu, room: Room, height: int = 3) -> list[Line]
     """Use, memory, power, heat, clock over the last minutes, each on its own fixed range."""
     assert host.snapshot is not None
     mark = gpu_mark(gpu, host.snapshot)
-    seen = list(host.trails.get(gpu.uuid, ()))
     width = room.width - GUTTER - 2
+    seen = host.recent(gpu.uuid, 2 * width)
     tops = (
         "100%",
         show.size(gpu.memory_total_bytes),
@@ -56,7 +56,7 @@ def graphs(host: HostFrame, gpu: Gpu, room: Room, height: int = 3) -> list[Line]
         show.celsius(gpu.temperature_slowdown_celsius),
     )
     lines: list[Line] = []
-    for (name, value, samples, top, role), high in zip(gauges(host, gpu, mark), tops, strict=True):
+    for (name, value, samples, top, role), high in zip(gauges(host, gpu, mark, width), tops, strict=True):
         if any(sample is not None for sample in samples):
             lines += _graph(
                 name.removesuffix(" was").capitalize(),

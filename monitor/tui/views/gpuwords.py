@@ -58,7 +58,7 @@ def _part(value: float | None, limit: float) -> str:
 
 def trail(host: HostFrame, gpu: Gpu, width: int, role: str) -> list[Span]:
     """The GPU's use over the last minutes; the newest cell is a span of its own, as it changes alone."""
-    text = history([reading.use for reading in host.trails.get(gpu.uuid, ())], width, half=half(host))[0]
+    text = history([reading.use for reading in host.recent(gpu.uuid, 2 * width)], width, half=half(host))[0]
     return [Span(text[:-1], role), Span(text[-1:], role)]
 
 

@@ -134,13 +134,16 @@ def _tree(ordered: list[Entry]) -> Iterator[Entry]:
         stack += [(child, depth + 1) for child in reversed(below)]
 
 
-def table(frame: Frame, room: Room, order: Order, gpu: str | None = None) -> Block:
-    """The processes, all of them or those on one GPU."""
+def table(frame: Frame, room: Room, order: Order, gpu: str | None = None, *, brief: bool = False) -> Block:
+    """The processes, all of them or those on one GPU; brief: as many as there is room for."""
     shown = [e for e in entries(frame, order) if gpu is None or any(g.uuid == gpu for g, _ in e.gpus)]
     gap = 1 if room.width < 100 else 2
     layout = chosen([c for c in COLUMNS if c.name != "host" or frame.several], room.width - 2, gap)
     head = heading(layout, sort=order.sort, reverse=order.reverse, gap=gap, lead=1)
-    rows = tuple(_row(layout, entry, frame, gap) for entry in shown)
+    more = len(shown) - (room.height - 2) if brief and len(shown) > room.height - 1 else 0
+    rows = [_row(layout, entry, frame, gap) for entry in shown[: len(shown) - more]]
+    if more:
+        return Block((head,), (*rows, line(Span(f"   {more} more: press p", "dim"), width=room.width)))
     return Block((head,), (*rows, *_footnotes(frame, order, room, len(rows))))
 
 
