@@ -51,9 +51,13 @@ def _create(folder: str, meta: dict[str, Any], started: tuple[int, int] | None) 
 
 
 def _tidy(folder: str) -> None:
-    """Remove our oldest rings that nobody writes any more, beyond the newest `KEEP`."""
-    with os.scandir(folder) as entries:
-        found = [entry for entry in entries if entry.name.endswith(ring.SUFFIX)]
+    """Remove our oldest rings that nobody writes any more, beyond the newest `KEEP`. The folder of a
+    service cannot be listed by its users; there the daemon tidies up."""
+    try:
+        with os.scandir(folder) as entries:
+            found = [entry for entry in entries if entry.name.endswith(ring.SUFFIX)]
+    except PermissionError:
+        return
     if len(found) <= KEEP:
         return
     dated = []

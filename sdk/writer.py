@@ -6,6 +6,7 @@ import contextlib
 import json
 import mmap
 import os
+import stat
 import threading
 import time
 from array import array
@@ -195,12 +196,19 @@ def _create(path: str, size: int) -> int:
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
     fd = os.open(f"{path}.tmp", flags, 0o640)
     try:
+        _share(fd, os.path.dirname(path))
         _allocate(fd, size)
     except BaseException:
         os.close(fd)
         os.unlink(f"{path}.tmp")
         raise
     return fd
+
+
+def _share(fd: int, folder: str) -> None:
+    """In a service's folder (set-group-ID) its group must read the ring, whatever the user's umask."""
+    if os.stat(folder or ".").st_mode & stat.S_ISGID:
+        os.fchmod(fd, 0o640)
 
 
 def _allocate(fd: int, size: int) -> None:

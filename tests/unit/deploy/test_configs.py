@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
 
+from grafana.build import alert_groups
 from tests.conftest import require_program
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -45,6 +47,15 @@ def test_targets_are_file_sd() -> None:
     groups = json.loads((PROMETHEUS / "targets" / "nodes.json").read_text())
     assert all(set(group) == {"targets", "labels"} for group in groups)
     assert all(target.endswith(":9835") for group in groups for target in group["targets"])
+
+
+def test_alertmanager_routes_to_receivers_that_exist_and_names_alerts_that_exist() -> None:
+    config = yaml.safe_load((PROMETHEUS / "alertmanager.yaml").read_text())
+    receivers = {one["name"] for one in config["receivers"]}
+    routes = [config["route"], *config["route"]["routes"]]
+    assert {route["receiver"] for route in routes} <= receivers
+    known = {rule["alert"] for group in alert_groups()["groups"] for rule in group["rules"]}
+    assert set(re.findall(r"Gpumon\w+", str(config))) <= known
 
 
 def test_compose_mounts_what_is_there_and_stays_on_loopback() -> None:
