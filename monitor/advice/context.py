@@ -251,7 +251,7 @@ class RunContext:
             work=self.load_work or wait,
             work_cpu=self.load_cpu_share,
             workers=workers,
-            cores=max(1.0, (self.cores or 1.0) - self.other_cores),
+            cores=self.cores or 1.0,
             threads=self.main_threads,
             handover=self.policy.worker_transport_seconds,
             fixed=fixed,
@@ -323,7 +323,7 @@ def _hotspot(item: Any) -> Hotspot | None:
         return None
     return Hotspot(
         phase=str(item.get("phase", "")),
-        function=str(item.get("function", "")),
+        function=str(item.get("function", "")).partition(".<locals>.<")[0],
         file=str(item.get("file", "")),
         line=line if isinstance(line, int) else 0,
         share=min(1.0, float(share)),

@@ -58,7 +58,8 @@ def sample_words(run: RunContext) -> str:
     """ "`__getitem__` takes 3.1 ms a sample, 88 % of it in `transform` (dataset.py:41)"."""
     cost, spot = getitem_seconds(run), hot_fetch(run)
     name = run.setting("loader", "dataset")
-    owner = f"`{name}.__getitem__`" if name else "`__getitem__`"
+    method = "__iter__" if run.setting("loader", "iterable") is True else "__getitem__"
+    owner = f"`{name}.{method}`" if name else f"`{method}`"
     words = f"{owner} takes {seconds(cost)} a sample" if cost else f"{owner} is slow"
     return words + (f", {percent(spot.share)} of it in {spot.words}" if spot else "")
 

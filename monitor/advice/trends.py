@@ -63,7 +63,8 @@ def _grown(early: Sequence[Window], late: Sequence[Window], before: float, after
     name = max(grown, key=lambda phase: grown[phase], default=None)
     if name is None or grown[name] < 0.5 * (after - before):
         return None
-    return name if _share(late, name) >= _share(early, name) + 0.05 else None
+    first, last = _share(early, name), _share(late, name)
+    return name if last >= first + 0.05 or 1.0 - last <= 0.7 * (1.0 - first) else None
 
 
 def _share(windows: Sequence[Window], name: str) -> float:

@@ -44,7 +44,7 @@ def check(run: RunContext) -> Advice | None:
             **_place(run),
         },
         what=Change(workers=workers),
-        low=Change(workers=workers, work_left=1.3),
+        low=Change(workers=workers, work_left=1.3 + 0.4 * run.other_cores),
         high=Change(workers=workers, work_left=0.75),
         because=f"loading {seconds(run.model.work)} a batch overlaps with {seconds(run.model.rest)} of the "
         "rest "
