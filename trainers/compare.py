@@ -10,7 +10,9 @@ from __future__ import annotations
 import resource
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from typing import Any
 
 import torch
@@ -47,6 +49,12 @@ def measure(name: str, config: Any, rung: str, steps: int) -> Figures:
     rate = steps * recipe.config.batch_size / (time.perf_counter() - begun)
     length = trainer.data.train.plan.length(0)
     return Figures(_gpu_use(device), rate, length / rate, _memory(device))
+
+
+def _apart(name: str, config: Any, rung: str, steps: int) -> Figures:
+    """`measure` in a fresh process: a peak of memory is a process's own."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(measure, name, config, rung, steps).result()
 
 
 def _gpu_use(device: torch.device) -> float | None:
@@ -102,7 +110,7 @@ def main(arguments: list[str] | None = None) -> int:
         config = options.parse(
             recipe_class(name).config_class, words[1:], f"trainers.compare {name}", __doc__ or ""
         )
-        figures = [measure(name, config, rung, steps) for rung in (before, after)]
+        figures = [_apart(name, config, rung, steps) for rung in (before, after)]
     except (TrainerError, ValueError) as error:
         print(f"trainers.compare: {error}", file=sys.stderr)
         return EXIT_USAGE

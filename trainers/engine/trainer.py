@@ -248,6 +248,7 @@ class Trainer:
             if self.updater.norm is not None and step % self.norm_every == 0:
                 self.watch.lap("log")
                 self.records.norms.append(float(self.updater.norm))  # sync point
+                self.watch.scalars({"grad_norm": self.records.norms[-1]})
             self._show(value)
             if self.config.checkpoint_every and step % self.config.checkpoint_every == 0:
                 self._save()
@@ -346,6 +347,7 @@ class Trainer:
         seconds = time.perf_counter() - begun
         self.result.validate_seconds += seconds
         self.result.metrics = metrics
+        self.watch.scalars(metrics)
         self.records.validated(self, metrics, seconds)
         if self.config.patience and self.at.bad >= self.config.patience:
             self.recipe.say(f"stopped early: no better {self.recipe.metric[0]} in {self.at.bad} validations")

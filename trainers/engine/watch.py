@@ -29,6 +29,8 @@ class Watch:
 
     def epoch(self, number: int) -> None: ...
 
+    def scalars(self, values: dict[str, float]) -> None: ...
+
     def bottleneck(self) -> str | None:
         return None
 
@@ -60,6 +62,9 @@ class MonitorWatch(Watch):
 
     def epoch(self, number: int) -> None:
         self.monitor.epoch(number)
+
+    def scalars(self, values: dict[str, float]) -> None:
+        self.monitor.scalars(values)
 
     def bottleneck(self) -> str | None:
         """The phase most of the time goes to, as "data 71 %"."""
