@@ -5,7 +5,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 from monitor.advice.context import RunContext
@@ -13,6 +12,9 @@ from monitor.advice.finding import percent, size
 from monitor.snapshot import Window
 
 LEAST_WINDOWS = 6
+MOST_WINDOWS = 16
+CONCORDANT = 0.72
+"""Share of the pairs of windows in which the later one is slower."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,8 @@ def decay(run: RunContext) -> Decay | None:
     along, evidence = _moved(early, late)
     if phase is None and not along:
         return None  # everything slower alike: the machine, not the run
-    return Decay(before, after, phase, along, evidence)
+    best = min(before, _middle(windows[: max(2, len(windows) // 6)]))
+    return Decay(best, after, phase, along, evidence)
 
 
 def _middle(windows: Sequence[Window]) -> float:
@@ -48,11 +51,11 @@ def _middle(windows: Sequence[Window]) -> float:
 
 
 def _rising(windows: Sequence[Window]) -> bool:
-    """By degrees, not a single step aside: the median rises over the four quarters of the run."""
-    quarter = max(1, len(windows) // 4)
-    levels = [_middle(windows[at : at + quarter]) for at in range(0, quarter * 4, quarter)]
-    ups = sum(b >= 0.98 * a for a, b in pairwise(levels))
-    return ups == 3 and levels[-1] > 1.2 * levels[0]
+    """By degrees, not a single step aside: most later windows are slower than most earlier ones."""
+    chosen = windows[:: max(1, len(windows) // MOST_WINDOWS)]
+    times = [window.step_p50 or 0.0 for window in chosen]
+    pairs = [(a, b) for at, a in enumerate(times) for b in times[at + 1 :]]
+    return sum(b > a for a, b in pairs) >= CONCORDANT * len(pairs)
 
 
 def _grown(early: Sequence[Window], late: Sequence[Window], before: float, after: float) -> str | None:
