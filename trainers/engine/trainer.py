@@ -139,7 +139,6 @@ class Trainer:
 
     def _epochs(self) -> Iterator[int]:
         while self.at.epoch < self.config.epochs and not self.result.stopped_early:
-            self.watch.epoch(self.at.epoch)
             self.progress.restart()
             yield self.at.epoch
 
@@ -193,6 +192,7 @@ class Trainer:
         """Batches from the current position until the epoch, the batch size or the run ends."""
         watch, updater, size = self.watch, self.updater, self.data.train.plan.batch_size
         group, micro = self._group_samples(size), 0
+        watch.epoch(self.at.epoch)  # the loader counts on from it
         for raw in watch.loader(self.data.train.epoch(self.at.epoch, self.at.sample)):
             self._tick()
             watch.lap("transfer")

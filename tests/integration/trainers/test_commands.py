@@ -90,7 +90,7 @@ def test_without_torch_it_names_the_extra(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_ctrl_c_saves_and_a_second_run_goes_on_bit_by_bit(tmp_path: Path) -> None:
-    words = ("-m", "trainers.tcn", *TINY, "--no-monitor", "--epochs=30", "--validation_interval=30")
+    words = ("-m", "trainers.tcn", *TINY, "--no-monitor", "--epochs=20", "--validation_interval=20")
     # GIVEN a run that is interrupted somewhere in the middle
     run = start(*words, f"--out={tmp_path / 'cut'}", "--progress_every=1", "--log_every=1")
     last = tmp_path / "cut" / "tcn" / "last.pt"

@@ -19,7 +19,7 @@ from monitor.snapshot import Finding
 TWINS = {
     # recipe: (options, finding ids, file of the hot line or None)
     "tom500": (
-        ("--width=2", "--depth=2", "--batch_size=2", "--synthetic_size=0.01", "--max_steps=45"),
+        ("--width=2", "--depth=2", "--batch_size=2", "--synthetic_size=0.01", "--max_steps=30"),
         {"input.slow_getitem"},
         ("nifti.py", "tom500.py"),
     ),
@@ -29,7 +29,7 @@ TWINS = {
         None,
     ),
     "graph": (
-        ("--hidden_channels=16", "--synthetic_size=0.5", "--max_steps=300"),
+        ("--hidden_channels=16", "--synthetic_size=0.5", "--max_steps=200"),
         {"input.slow_getitem"},
         ("knn.py",),
     ),
