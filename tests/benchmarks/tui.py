@@ -57,7 +57,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         place = stack.enter_context(scene(Path(folder)))
         turns = [measure(place, args.seconds) for _ in range(args.turns)]
-        starts = {name: first_screens(command, place.environment) for name, command in place.ours.items()}
+        starts = {name: first_screens(name, place) for name in place.commands}
     result = _result(args, turns, starts)
     OUT.mkdir(parents=True, exist_ok=True)
     (OUT / "tui.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
@@ -182,18 +182,17 @@ def measure(place: Place, seconds: float) -> dict[str, dict[str, float]]:
     return found
 
 
-def first_screens(command: list[str], environment: dict[str, str]) -> list[float]:
-    """Seconds from the start of the process until a GPU's power stands on the screen."""
+def first_screens(name: str, place: Place) -> list[float]:
+    """Seconds from the start of the process until a GPU's power limit stands on the screen."""
     times = []
     for _ in range(STARTS):
-        screen = Terminal(command, SIZE, environment)
-        screen.watch_for("/400 W")
+        screen = Terminal(place.commands[name], SIZE, place.environment)
+        screen.watch_for("/ 400W" if name == "nvitop" else "/400 W")
         with screen:
             deadline = time.monotonic() + 20
             while screen.first_text is None and time.monotonic() < deadline:
                 time.sleep(0.01)
             times.append(screen.first_text or math.inf)
-            screen.leave()
     return times
 
 
