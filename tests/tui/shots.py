@@ -4,6 +4,7 @@ writes them anew after a change that was meant; look at the difference before co
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,7 @@ class Shot:
     options: dict[str, Any] = field(default_factory=dict)
 
     def app(self) -> StagedApp:
+        os.environ.pop("NO_COLOR", None)
         made = MADE.get(self.scene)
         return made(**self.options) if made else staged(self.scene, **self.options)
 

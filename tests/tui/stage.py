@@ -29,6 +29,8 @@ class StagedApp(GpumonApp):
     """The app with updates put in by hand instead of by threads, at the snapshots' own times."""
 
     def __init__(self, hosts: Iterable[tuple[str, list[Snapshot | str]]], **options: Any) -> None:
+        os.environ["TZ"] = "UTC"
+        time.tzset()
         parts = list(hosts)
         mode = options.pop("mode", "")
         super().__init__(
@@ -47,8 +49,6 @@ def _update(host: int, item: Snapshot | str) -> Update:
 
 def staged(scene: str, **options: Any) -> StagedApp:
     """A scene on one host."""
-    os.environ["TZ"] = "UTC"
-    time.tzset()
     return StagedApp([("lab-07", list(scenes.ticks(scene)))], **options)
 
 
