@@ -82,7 +82,8 @@ def _hosts(args: argparse.Namespace) -> Sequence[tuple[str, str | None]]:
     named: list[tuple[str, str | None]] = [(url, None) for url in args.connect]
     if args.hosts is not None:
         named += hosts_file(args.hosts)
-    return named
+    given = os.environ.get(CONNECT_VARIABLE)
+    return named or ([(given, None)] if given else [])
 
 
 def _asks_for_own(args: argparse.Namespace) -> bool:
