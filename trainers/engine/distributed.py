@@ -65,6 +65,7 @@ def join(device: torch.device) -> Iterator[World]:
     distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
     try:
         yield World(distributed.get_rank(), size)
+        distributed.barrier()  # a rank that leaves while another still writes can abort in gloo's threads
     finally:
         distributed.destroy_process_group()
 
