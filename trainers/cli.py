@@ -28,13 +28,18 @@ def run(config: TrainConfig, recipe_class: type[Recipe[Any]]) -> Result:
         recipe.say(line)
     recipe.say(f"rung {config.rung} on {device}: {', '.join(sorted(recipe.switches)) or 'no optimization'}")
     with distributed.join(device) as world:
-        checkpoint.seed_everything(config.seed)
-        trainer = Trainer(recipe, world)
-        if world.first:
-            folder = Path(config.out) / recipe.name
-            folder.mkdir(parents=True, exist_ok=True)
-            (folder / "config.yaml").write_text(options.to_yaml(config), encoding="utf-8")
-        return trainer.fit()
+        return _train(config, recipe, world)
+
+
+def _train(config: TrainConfig, recipe: Recipe[Any], world: distributed.World) -> Result:
+    """A function of its own: what it made is gone when the ranks part."""
+    checkpoint.seed_everything(config.seed)
+    trainer = Trainer(recipe, world)
+    if world.first:
+        folder = Path(config.out) / recipe.name
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "config.yaml").write_text(options.to_yaml(config), encoding="utf-8")
+    return trainer.fit()
 
 
 def summary(result: Result, device: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -67,6 +68,8 @@ def join(device: torch.device) -> Iterator[World]:
         yield World(distributed.get_rank(), size)
         distributed.barrier()  # a rank that leaves while another still writes can abort in gloo's threads
     finally:
+        # A wrapped model still holds the group, whose threads would outlive it and abort at exit.
+        gc.collect()
         distributed.destroy_process_group()
 
 
