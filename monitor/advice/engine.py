@@ -69,9 +69,10 @@ class Engine:
         """What is to be shown now, ranked. Findings of ended runs need no confirmation."""
         self._forget(snapshot)
         self._follow_idle(snapshot)
-        found = self._machine(snapshot)
+        machine = self._machine(snapshot)
+        found = list(machine)
         for run in snapshot.runs:
-            found += self._run(snapshot, run)
+            found += self._run(snapshot, run, [one for one in machine if one.gpu in run.gpu_uuids])
         final = {run.id for run in snapshot.runs if run.state not in ("running", "stalled")}
         return rank_all(self._hold(found, snapshot.time, final))
 
@@ -103,14 +104,15 @@ class Engine:
                 found += [make(rule, advice, self.policy, None, None) for advice in rule.check(context)]
         return [finding for finding in found if finding is not None]
 
-    def _run(self, snapshot: Snapshot, run: Run) -> list[Finding]:
+    def _run(self, snapshot: Snapshot, run: Run, beside: list[Finding]) -> list[Finding]:
+        """Findings of one run; `beside` are those about the GPUs it is on."""
         kept = self._runs.setdefault(run.id, Remembered())
         mark = (run.state, run.steps, len(run.config), run.lost)
         if mark == kept.mark and run.state not in ("running", "stalled"):
             return kept.findings
         _remember(kept, snapshot, run)
         kept.mark = mark
-        judged = judge(RunContext(snapshot, run, self.policy, tuple(kept.points)))
+        judged = judge(RunContext(snapshot, run, self.policy, tuple(kept.points)), beside)
         kept.findings = [one.finding for one in judged]
         kept.changes = {one.finding.id: one.change for one in judged if one.change is not None}
         return kept.findings
@@ -144,7 +146,7 @@ class Engine:
             del self._held[key]
 
 
-def judge(context: RunContext) -> list[Judged]:
+def judge(context: RunContext, beside: Sequence[Finding] = ()) -> list[Judged]:
     """All findings of one run: fired, suppressed where redundant, closed with a healthy word."""
     judged = []
     for rule in all_rules():
@@ -155,7 +157,7 @@ def judge(context: RunContext) -> list[Judged]:
     judged = suppress(judged)
     for rule in all_rules():
         if rule.scope == "closing" and context.reliable:
-            advice = rule.check(context, [one.finding for one in judged])
+            advice = rule.check(context, [*beside, *(one.finding for one in judged)])
             if advice is not None:
                 judged += _judged(context, rule, advice)
     return judged

@@ -26,7 +26,8 @@ def check(run: RunContext) -> Advice | None:
     pressure = cpu.pressure.some_ratio
     if other < run.policy.other_cpu or cpu.utilization_ratio < run.policy.cpu_full or (pressure or 0.0) < 0.2:
         return None
-    heavy = other >= 0.7 and (pressure or 0.0) >= 0.5
+    lasting = len(run.history) >= 30 and run.other_cores >= 0.6 * cpu.cores
+    heavy = lasting and other >= 0.6 and (pressure or 0.0) >= 0.5
     waited = min(0.5, pressure or 0.0)
     return Advice(
         title=f"Other processes use {percent(other)} of all cores; tasks wait for a core "

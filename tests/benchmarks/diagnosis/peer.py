@@ -7,6 +7,7 @@ import ast
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 from pathlib import Path
@@ -14,7 +15,7 @@ from pathlib import Path
 from tests.benchmarks.diagnosis.catalog import Case
 from tests.benchmarks.diagnosis.measure import Result
 
-DEADLINE = 150.0
+DEADLINE = 90.0
 HEAD = """
 import torch as _peer_torch
 import traceml_ai as _peer
@@ -68,13 +69,20 @@ class Peer:
                 str(folder / "logs"),
             ]
             environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-            try:
-                done = subprocess.run(
-                    command, env=environment, capture_output=True, text=True, timeout=DEADLINE, cwd=folder
-                )
-            except subprocess.TimeoutExpired:
-                return "Verdict: none in time"
-            return done.stdout + done.stderr
+            return _output(command, environment, folder)
+
+
+def _output(command: list[str], environment: dict[str, str], folder: Path) -> str:
+    """What the command says. Out of time, its whole session goes: it leaves an aggregator behind."""
+    with subprocess.Popen(
+        command, env=environment, cwd=folder, text=True, start_new_session=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    ) as child:  # fmt: skip
+        try:
+            return child.communicate(timeout=DEADLINE)[0]
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            return "Verdict: none in time"
 
 
 def instrumented(source: str) -> str:
