@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import isfinite
 from os.path import basename
 from typing import Any
 
@@ -113,7 +114,7 @@ class RunContext:
 
     def scalar(self, name: str) -> float | None:
         value = self.lead.scalars.get(name) if self.lead else None
-        return value if value is not None and value == value else None
+        return value if value is not None and isfinite(value) else None
 
     @cached_property
     def has_cuda(self) -> bool:

@@ -28,12 +28,12 @@ def _work(rank: Rank, common: dict[str, float]) -> float:
 
 def widest_phase(run: RunContext, slowest: int) -> tuple[str, float]:
     """The phase in which the slowest rank differs most from the others' median, and by how much."""
-    slow = next(rank for rank in run.run.ranks if rank.rank == slowest)
+    slow = next(rank for rank in run.run.ranks if rank.rank == slowest and rank.phases)
     others = [rank for rank in run.run.ranks if rank.rank != slowest and rank.phases]
     extra: dict[str, float] = {}
     for phase in slow.phases:
         usual = sorted(_seconds(rank, phase.name) for rank in others)
-        extra[phase.name] = phase.mean_seconds - usual[len(usual) // 2]
+        extra[phase.name] = phase.mean_seconds - (usual[len(usual) // 2] if usual else 0.0)
     name = max(extra, key=lambda phase: extra[phase])
     return name, max(0.0, extra[name])
 
