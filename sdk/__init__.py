@@ -1,8 +1,29 @@
-"""What a training script imports: ``from sdk import TrainingMonitor``."""
+"""What a training script imports: ``from sdk import TrainingMonitor``.
+
+The names come when they are asked for: the daemon imports only `sdk.ring`, and should not pay for more.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .monitor import TrainingMonitor
+    from .summary import Summary
 
 __version__ = "0.1.0"
-
-from .monitor import TrainingMonitor
-from .summary import Summary
-
 __all__ = ["Summary", "TrainingMonitor", "__version__"]
+
+_HOMES = {"TrainingMonitor": ".monitor", "Summary": ".summary"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(importlib.import_module(_HOMES[name], __name__), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

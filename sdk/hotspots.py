@@ -1,6 +1,7 @@
 """Which line of the user's code the time goes to, from a short-lived sampling thread.
 
 A thread that looks at another one's stack neither changes what the code computes nor what dynamo sees.
+The stack is read in one piece (`stacks`), never walked while its thread goes on.
 It is truthful only if it gets its turn soon, so the interpreter's switch interval is short while it
 looks. Each look also asks how long the watched thread worked: that tells working from waiting.
 """
@@ -15,11 +16,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from types import CodeType, FrameType
 from typing import Any
 
 from .busyclock import BusyClock
-from .place import is_user_file, short_path
+from .place import is_user_file, qualified, short_path
+from .stacks import Frame, StackReader
 
 ENOUGH = 120
 """Looks in one window."""
@@ -31,8 +32,8 @@ _MODULE = os.path.join("torch", "nn", "modules", "module.py")
 _CHECKPOINT = os.path.join("torch", "utils", "checkpoint.py")
 
 
-Seen = tuple[str, CodeType, int, int, int, int, str, str]
-"""phase, code, line, ns, ns on a core, ns queued, which of torch's files lies around, what was inside."""
+Seen = tuple[str, Frame, int, int, int, str, str]
+"""phase, place, ns, ns on a core, ns queued, which of torch's files lies around, what was inside."""
 
 
 class Spot:
@@ -58,12 +59,13 @@ class Hotspots:
         self._thread = thread
         self._phase = phase
         self._done = done
-        self._spots: dict[tuple[str, CodeType, int], Spot] = {}
+        self._spots: dict[tuple[str, Frame], Spot] = {}
         self._steps = 0
         self._pending: list[Seen] = []
         self._running = False
         self._looker: threading.Thread | None = None
-        self.calls: dict[tuple[CodeType, int], int] = {}
+        self.calls: dict[tuple[str, int], int] = {}
+        """(file, line) → calls made from there in a step, when somebody counted them."""
         self.looks = 0
         self.checkpointing = False
 
@@ -113,31 +115,30 @@ class Hotspots:
 
     def _watch(self, every_s: float) -> None:
         _exact_timers()
-        clock = BusyClock(self._thread)
+        clock, stack = BusyClock(self._thread), StackReader(self._thread)
         first = last = time.monotonic_ns()
         busy = clock.read()
         enough = self.looks + ENOUGH
         while self._running and self.looks < enough and last - first < LONGEST_S * 1e9:
             time.sleep(every_s)
-            frame = sys._current_frames().get(self._thread)
-            phase = self._phase()
+            frames, phase = stack.read(), self._phase()
             now, busy_now = time.monotonic_ns(), clock.read()
-            if frame is not None and phase is not None:
-                self._add(phase, frame, now - last, (busy_now[0] - busy[0], busy_now[1] - busy[1]))
-            del frame
+            if frames and phase is not None:
+                self._add(phase, frames, now - last, (busy_now[0] - busy[0], busy_now[1] - busy[1]))
             last, busy = now, busy_now
+        stack.close()
         clock.close()
 
-    def _add(self, phase: str, leaf: FrameType, ns: int, busy: tuple[int, int]) -> None:
+    def _add(self, phase: str, frames: list[Frame], ns: int, busy: tuple[int, int]) -> None:
         """Note one look; it counts when the step it was in has ended."""
-        place, around = _user_frame(leaf)
-        inside = "" if leaf is place else getattr(leaf.f_code, "co_qualname", leaf.f_code.co_name)
-        self._pending.append((phase, place.f_code, place.f_lineno or 0, ns, *busy, around, inside))
+        place, around = _user_frame(frames)
+        inside = "" if frames[0] is place else frames[0].name
+        self._pending.append((phase, place, ns, *busy, around, inside))
         self.looks += 1
 
     def _count(self, looks: list[Seen]) -> None:
-        for phase, code, line, ns, cpu, queued, around, inside in looks:
-            spot = self._spots.setdefault((phase, code, line), Spot())
+        for phase, place, ns, cpu, queued, around, inside in looks:
+            spot = self._spots.setdefault((phase, place), Spot())
             spot.ns += ns
             spot.cpu += cpu
             spot.queued += queued
@@ -150,19 +151,19 @@ class Hotspots:
         """The heaviest lines, each with its share of its phase and its seconds a step."""
         phases: dict[str, int] = {}
         spots = dict(self._spots)
-        for (phase, _, _), spot in spots.items():
+        for (phase, _), spot in spots.items():
             phases[phase] = phases.get(phase, 0) + spot.ns
         ranked = sorted(spots.items(), key=lambda item: -item[1].ns)[:MAX_SPOTS]
         return [self._describe(key, spot, phases[key[0]]) for key, spot in ranked]
 
-    def _describe(self, key: tuple[str, CodeType, int], spot: Spot, whole: int) -> dict[str, Any]:
-        phase, code, line = key
-        text = linecache.getline(code.co_filename, line).strip()[:160]
+    def _describe(self, key: tuple[str, Frame], spot: Spot, whole: int) -> dict[str, Any]:
+        phase, place = key
+        text = linecache.getline(place.file, place.line).strip()[:160]
         found: dict[str, Any] = {
             "phase": phase,
-            "function": getattr(code, "co_qualname", code.co_name),
-            "file": short_path(code.co_filename),
-            "line": line,
+            "function": qualified(place),
+            "file": short_path(place.file),
+            "line": place.line,
             "code": text,
             "share": round(spot.ns / max(1, whole), 4),
             "seconds": spot.ns / 1e9 / max(1, self._steps),
@@ -170,27 +171,24 @@ class Hotspots:
         }
         if spot.inside:
             found["inside"] = max(spot.inside, key=lambda name: spot.inside[name])
-        calls = self.calls.get((code, line))
+        calls = self.calls.get((place.file, place.line))
         if calls is not None:
             found["calls"] = calls
         return found
 
 
-def _user_frame(leaf: FrameType) -> tuple[FrameType, str]:
+def _user_frame(frames: list[Frame]) -> tuple[Frame, str]:
     """The innermost frame of user code (else the leaf), and which of torch's own files lies around."""
-    frame: FrameType | None = leaf
-    user: FrameType | None = None
+    user: Frame | None = None
     around = ""
-    while frame is not None:
-        name = frame.f_code.co_filename
-        if name.endswith(_CHECKPOINT):
+    for frame in frames:
+        if frame.file.endswith(_CHECKPOINT):
             around = _CHECKPOINT
-        elif name.endswith(_MODULE) and not around:
+        elif frame.file.endswith(_MODULE) and not around:
             around = _MODULE
-        if user is None and is_user_file(name):
+        if user is None and is_user_file(frame.file):
             user = frame
-        frame = frame.f_back
-    return user or leaf, around
+    return user or frames[0], around
 
 
 def _kind(spot: Spot, text: str) -> str:

@@ -1,10 +1,18 @@
-"""Whose code a file is: the user's, or a library's."""
+"""Whose code a file is: the user's, or a library's; and what a line of it belongs to."""
 
 from __future__ import annotations
 
+import importlib
+import linecache
 import os
 import sys
 import sysconfig
+from typing import Any
+
+from .stacks import Frame
+
+_MOST_LINES = 20_000
+_DEFINITIONS = ("ClassDef", "FunctionDef", "AsyncFunctionDef")
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _LIBRARIES = tuple(
@@ -43,3 +51,47 @@ def short_path(name: str) -> str:
         if base and name.startswith(os.path.join(base, "")):
             return os.path.relpath(name, base)
     return name
+
+
+def qualified(place: Frame) -> str:
+    """The function's name with the class or function around it, from the source where there is one."""
+    lines = linecache.getlines(place.file) if is_user_file(place.file) else []
+    if not lines or len(lines) > _MOST_LINES:
+        return place.name
+    ast = importlib.import_module("ast")
+    try:
+        names = _names_around(ast.parse("".join(lines)), place.line)
+    except (SyntaxError, ValueError, RecursionError):
+        return place.name
+    if place.name in names:
+        names = names[: len(names) - names[::-1].index(place.name)]
+        return ".".join(names)
+    return ".".join([*names, place.name]) if names else place.name
+
+
+def _names_around(tree: Any, line: int) -> list[str]:
+    """Classes and functions a line lies in, outermost first."""
+    names: list[str] = []
+    node = tree
+    while node is not None:
+        inner = None
+        for child in _definitions(node):
+            if child.lineno <= line <= (child.end_lineno or child.lineno):
+                inner = child
+        if inner is not None:
+            names.append(inner.name)
+        node = inner
+    return names
+
+
+def _definitions(node: Any) -> list[Any]:
+    """Definitions directly inside a node, also below its if, with and for."""
+    found, rest = [], list(getattr(node, "body", []))
+    while rest:
+        one = rest.pop()
+        if type(one).__name__ in _DEFINITIONS:
+            found.append(one)
+        else:
+            for part in ("body", "orelse", "finalbody", "handlers"):
+                rest += getattr(one, part, None) or []
+    return found

@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 import time
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any
 
 from .place import is_user_file
@@ -25,10 +25,10 @@ _LOGGING = os.path.join("logging", "__init__.py")
 
 
 class StepProfile:
-    """Counts over the profiled steps; `calls` is (code, line) → calls made from there, per step."""
+    """Counts over the profiled steps; `calls` is (file, line) → calls made from there, per step."""
 
     def __init__(self) -> None:
-        self._lines: dict[tuple[CodeType, int], int] = {}
+        self._lines: dict[tuple[str, int], int] = {}
         self._counts: dict[str, float] = {}
         self._left = 0
         self._began = 0
@@ -72,7 +72,7 @@ class StepProfile:
             found["log.writes_per_step"] = max(0, self._writes) / self._steps
         return found
 
-    def calls(self) -> dict[tuple[CodeType, int], int]:
+    def calls(self) -> dict[tuple[str, int], int]:
         steps = max(1, self._steps)
         return {key: round(count / steps) for key, count in self._lines.items() if count >= steps}
 
@@ -101,7 +101,7 @@ class StepProfile:
         if self._left < 0:
             self.stop()
         elif is_user_file(caller.f_code.co_filename):
-            key = (caller.f_code, caller.f_lineno or 0)
+            key = (caller.f_code.co_filename, caller.f_lineno or 0)
             self._lines[key] = self._lines.get(key, 0) + 1
 
     def _c_call(self, name: str, function: Any, frame: FrameType) -> None:
