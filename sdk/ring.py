@@ -47,7 +47,7 @@ H_LIVE = 11
 H_DROPPED = 12
 """What the writer had to leave out (no free device event, …)."""
 H_PID_STARTED = 13
-"""Process creation time (platform's own unit) where there is no lock to tell a live writer."""
+"""Process creation time in ns since the epoch, where there is no lock to tell a live writer; else 0."""
 H_OVERHEAD = 14
 """ns the monitor itself spent in the loop so far."""
 HEADER_WORDS = 128

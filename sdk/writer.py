@@ -25,6 +25,8 @@ _WEAK_ORDER = _MACHINE.lower() not in ("x86_64", "amd64", "i386", "i686")
 
 _WORDS, _COMMIT, _HEAD = ring.SLOT_WORDS, ring.W_COMMIT, ring.H_HEAD
 _DATA = ring.DATA_AT // 8
+_EPOCH_1601 = 116_444_736_000_000_000
+"""Windows counts 100 ns since 1601; this is 1970."""
 FOLD = 64
 """So many records are added up at once."""
 _own: set[str] = set()
@@ -220,13 +222,9 @@ def _allocate(fd: int, size: int) -> None:
 
 
 def _process_started() -> int:
-    """When this process was created, in the platform's own unit: tells a pid from its next owner where
-    there is no lock. 0 where nobody tells."""
-    try:
-        with open("/proc/self/stat", "rb") as file:
-            return int(file.read().rpartition(b")")[2].split()[19])
-    except (OSError, ValueError, IndexError):
-        return _windows_started() if os.name == "nt" else 0
+    """When this process was created, in ns since the epoch: tells a pid from its next owner where there
+    is no lock to tell. 0 where the lock does."""
+    return _windows_started() if os.name == "nt" else 0
 
 
 def _windows_started() -> int:
@@ -235,7 +233,8 @@ def _windows_started() -> int:
     times = (ctypes.c_uint64 * 4)()
     kernel = ctypes.windll.kernel32  # type: ignore[attr-defined]
     at = [ctypes.byref(times, 8 * index) for index in range(4)]
-    return int(times[0]) if kernel.GetProcessTimes(kernel.GetCurrentProcess(), *at) else 0
+    known = kernel.GetProcessTimes(kernel.GetCurrentProcess(), *at)
+    return (int(times[0]) - _EPOCH_1601) * 100 if known else 0
 
 
 def is_locked(path: str) -> bool:
