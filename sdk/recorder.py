@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 import weakref
 from array import array
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Callable
 from threading import get_ident
 
@@ -72,7 +72,7 @@ class Recorder:
         self.on_look: Callable[[int, int, int], None] | None = None
         self.next_look = 0
         self.device: DeviceTimer | None = None
-        self._graphs: dict[str, int] = graph_counts() or defaultdict(int)
+        self._graphs: dict[str, int] = graph_counts() or Counter()
         self._compiled = self._graphs["unique_graphs"]
         self._slots: Slots = writer or memory_slots()
         self.steps = self._folded = 0

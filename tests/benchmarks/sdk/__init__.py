@@ -26,7 +26,7 @@ REPORT = ROOT / "docs" / "benchmarks"
 PEERS = {"traceml_auto": "traceml-ai", "traceml_manual": "traceml-ai", "wandb": "wandb"}
 OURS = ("laps", "phases", "auto")
 WAYS = ("perf_counter", *OURS, "profiler", "traceml_manual", "traceml_auto", "wandb")
-ROUNDS = 3
+ROUNDS = 2
 SIZES = ("1", "5", "20")
 TARGETS = {"laps": 10.0, "auto": 25.0}
 
