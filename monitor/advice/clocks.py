@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
-from monitor.snapshot import Gpu, Speedup
+from monitor.advice.context import MachineContext
+from monitor.advice.finding import percent
+from monitor.advice.rule import Advice
+from monitor.snapshot import Gpu, Severity, Speedup
 
 
 def clock_ratio(gpu: Gpu) -> float | None:
@@ -29,4 +32,33 @@ def clock_speedup(ratio: float | None) -> Speedup | None:
     likely = 1.0 + 0.7 * (most - 1.0)
     return Speedup(
         1.0, round(likely, 3), round(most, 3), "the clock back at its maximum, on compute-bound steps"
+    )
+
+
+def per_gpu(machine: MachineContext, check: Callable[[Gpu, float], Advice | None]) -> list[Advice]:
+    """What `check(gpu, lowest clock ratio)` says about each GPU."""
+    found = (check(gpu, machine.policy.throttle_clock_ratio) for gpu in machine.snapshot.gpus)
+    return [advice for advice in found if advice is not None]
+
+
+def throttle_advice(
+    gpu: Gpu, reasons: Sequence[str], title: str, remedy: str, change: str, severity: Severity = "warning"
+) -> Advice:
+    """A GPU that is slowed down, with the readings all such findings show."""
+    ratio = clock_ratio(gpu)
+    slow = f", clock at {percent(ratio)} of its maximum" if ratio else ""
+    return Advice(
+        title=f"GPU {gpu.index} {title}{slow}",
+        remedy=remedy,
+        change=f"nvidia-smi -i {gpu.index} {change}",
+        evidence={
+            "reasons": list(reasons),
+            "clock_ratio": ratio,
+            "temperature_celsius": gpu.temperature_celsius,
+            "power_watts": gpu.power_watts,
+            "power_limit_watts": gpu.power_limit_watts,
+        },
+        speedup=clock_speedup(ratio),
+        severity=severity,
+        gpu=gpu.uuid,
     )
