@@ -1,7 +1,7 @@
 """No code at all: recognise the loop of an unchanged script from what torch itself does.
 
 Hooked are the DataLoader's iterator, `torch.autograd.backward`, the public global optimizer hooks, and
-a few calls whose time has a name of its own (`torch.save`, `clip_grad_norm_`, `zero_grad`). A step
+two calls whose time has a name of its own (`torch.save`, `clip_grad_norm_`). A step
 begins where a training batch is asked for; without a DataLoader it ends with the optimizer's step.
 """
 
@@ -17,6 +17,7 @@ from . import ring
 from .monitor import TrainingMonitor
 from .phases import BACKWARD, BETWEEN, DATA, FORWARD, OPTIMIZER, OTHER, VALIDATE
 from .recorder import Recorder
+from .tape import clock
 
 TRAIN, EVALUATE = 1, 2
 _PRIMARY_PATIENCE = 64
@@ -37,26 +38,47 @@ class LoaderState:
 
 
 class Auto:
-    """The events of a loop, and the step they make."""
+    """The events of a loop, and the step they make. The usual case of each event is written out in its
+    hook (hooks.py); these are the rules, and every case but the usual one."""
+
+    __slots__ = (
+        "_loaders",
+        "_strange",
+        "backwards",
+        "batches",
+        "current",
+        "fresh",
+        "grad_enabled",
+        "inner",
+        "monitor",
+        "on",
+        "primary",
+        "recorder",
+        "size",
+        "updated",
+        "work",
+    )  # fmt: skip
 
     def __init__(self, monitor: TrainingMonitor, grad_enabled: Callable[[], bool]) -> None:
         self.monitor = monitor
         self.recorder: Recorder = monitor.recorder
         self.on = True
-        self._grad_enabled = grad_enabled
+        self.grad_enabled = grad_enabled
         self._loaders: weakref.WeakKeyDictionary[Any, LoaderState] = weakref.WeakKeyDictionary()
-        self._current: LoaderState | None = None
-        self._backwards = 0
-        self._batches = 0
+        self.current: LoaderState | None = None
+        self.fresh = False
+        """Whether nothing has been trained on what it handed out yet."""
+        self.backwards = 0
+        self.batches = 0
         """Training batches in the open record; 0 at the optimizer's step means: no loader here."""
         limit = os.environ.get("GPUMON_MAX_STEPS", "")
-        self._limit = int(limit) if limit.isdigit() else 0
-        self._work = self._updated = False
-        self._primary: int = 0
+        self.recorder.stop_after(int(limit) if limit.isdigit() else 0)
+        self.work = self.updated = False
+        """Whether the open record has had a backward pass, and an optimizer step."""
+        self.primary: int = 0
         self._strange = 0
-        self._early = 0
-        self._inner = False
-        self._size = monitor.size
+        self.inner = False
+        self.size = monitor.size
 
     # ── loaders ──────────────────────────────────────────────────────────────────────────────────
 
@@ -73,60 +95,54 @@ class Auto:
     def ours(self) -> bool:
         return self.on and self.recorder.on and get_ident() == self.recorder.thread
 
-    def asked(self, state: LoaderState) -> int:
-        """A batch is asked for. Gives the begin of the wait, 0 when it is not a training wait."""
-        if not self._grad_enabled() or self._is_evaluation(state):
-            if self.recorder.cur != VALIDATE and not self.recorder.stack:
-                self.recorder.mark(VALIDATE)
-            return 0
-        if self._work:
-            self._close()
-            self._enough()
-        elif not self._backwards:
-            self.recorder.restart()  # whatever was iterated before, it was not training
-        if self._early and self.recorder.cur == DATA:
-            early, self._early = self._early, 0
-            return early
-        return self.recorder.waiting()
+    def asked(self, state: LoaderState) -> bool:
+        """A batch is asked for; whether it is one to train on."""
+        recorder = self.recorder
+        if not self.grad_enabled() or self._is_evaluation(state):
+            if recorder.phase != VALIDATE and not recorder.stack:
+                recorder.mark(VALIDATE)
+            return False
+        if self.work:
+            self._complete()
+        elif not self.backwards:
+            recorder.later(recorder.restart)  # whatever was iterated before, it was not training
+        return recorder.waiting()
 
-    def iterating(self, loader: Any) -> tuple[LoaderState, int]:
+    def _complete(self) -> None:
+        """The open record has had its backward pass, and the next batch is asked for."""
+        if not self.updated:
+            self.recorder.later(self.recorder.flag, ring.F_NO_UPDATE)
+        self.recorder.later(self.recorder.close, clock())
+        self.work = self.updated = False
+        self.batches = 0
+
+    def iterating(self, loader: Any) -> tuple[LoaderState, bool]:
         """A loader is iterated anew (its workers start): that is waiting for data, too."""
         state = self.state_of(loader)
         asked = self.asked(state)
-        if asked and (state.role == TRAIN or not self._backwards):
+        if asked and (state.role == TRAIN or not self.backwards):
             self.recorder.epoch()
         return state, asked
 
-    def iterator_made(self, asked: int) -> None:
-        """The wait that began with the iterator goes on until its first batch is here."""
-        self._early = asked
-
     def _is_evaluation(self, state: LoaderState) -> bool:
         """A loader that handed out a batch nobody went backward from, while another one is trained on."""
-        if not state.role and state.batches and self._backwards and state.seen == self._backwards:
+        if not state.role and state.batches and self.backwards and state.seen == self.backwards:
             state.role = EVALUATE
         return state.role == EVALUATE
 
-    def _close(self) -> None:
-        """The open record has had its backward pass, and the next batch is asked for: it is complete."""
-        if not self._updated:
-            self.recorder.flag(ring.F_NO_UPDATE)
-        self.recorder.close()
-        self._work = self._updated = False
-        self._batches = 0
-
-    def got(self, state: LoaderState, asked: int, batch: Any) -> None:
+    def got(self, state: LoaderState, asked: bool, batch: Any) -> None:
         state.batches += 1
-        state.seen = self._backwards
-        self._current = state
+        state.seen = self.backwards
+        self.current = state
+        self.fresh = state.role != TRAIN
         if not asked:
             return
         self.recorder.arrived(asked, FORWARD)
-        if not self._batches:
-            self.recorder.count(*self._size.of(batch))
-        self._batches += 1
+        if not self.batches:
+            self.recorder.count(*self.size.of(batch))
+        self.batches += 1
 
-    def nothing(self, asked: int) -> None:
+    def nothing(self, asked: bool) -> None:
         """The loader is at its end (or failed)."""
         if asked:
             self.recorder.exhausted(asked)
@@ -135,45 +151,31 @@ class Auto:
 
     # ── passes ───────────────────────────────────────────────────────────────────────────────────
 
-    def backward_begins(self) -> int:
-        """Gives the phase to go back to afterwards."""
-        recorder = self.recorder
-        before = recorder.cur
-        if before != OPTIMIZER:
-            if before in (BETWEEN, VALIDATE) or (before == OTHER and self._batches):
-                recorder.cur = FORWARD  # what we took for the end of a step was its next forward pass
-            before = OTHER
-        recorder.mark(BACKWARD)
-        self._backwards += 1
-        self._work = True
-        if self._current is not None and self._current.role != TRAIN:
-            self._current.role = TRAIN
-        return before
+    def went_backward(self, before: int) -> None:
+        """A backward pass begins, and `before` was open."""
+        if before in (BETWEEN, VALIDATE) or (before == OTHER and self.batches):
+            # what we took for the end of a step was its next forward pass
+            self.recorder.later(self.recorder.relabel, FORWARD)
+        if self.current is not None and self.fresh:
+            self.current.role = TRAIN
+            self.fresh = False
 
     def optimizer_ends(self, optimizer: Any) -> None:
-        self.recorder.submitted()
         primary = self._is_primary(id(optimizer))
-        if primary and self._updated and self._batches:
-            self._inner = True  # the same optimizer again on the same batch: its steps are the steps
-        self._updated = True
-        if not primary or (self._batches and not self._inner):
+        if primary and self.updated and self.batches:
+            self.inner = True  # the same optimizer again on the same batch: its steps are the steps
+        self.updated = True
+        if not primary or (self.batches and not self.inner):
             self.recorder.mark(BETWEEN)
             return
         self.recorder.end_step()
-        self._work = self._updated = False
-        self._enough()
-
-    def _enough(self) -> None:
-        """`gpumon analyze` asked for so many steps: end the script here, as `sys.exit()` would."""
-        if self._limit and self.recorder.steps >= self._limit:
-            self._limit = 0
-            raise SystemExit(0)
+        self.work = self.updated = False
 
     def _is_primary(self, optimizer: int) -> bool:
         """Several optimizers without a loader (a GAN): a step lasts from the first one to itself."""
-        if not self._primary or self._strange > _PRIMARY_PATIENCE:
-            self._primary = optimizer
-        if optimizer == self._primary:
+        if not self.primary or self._strange > _PRIMARY_PATIENCE:
+            self.primary = optimizer
+        if optimizer == self.primary:
             self._strange = 0
             return True
         self._strange += 1
@@ -198,15 +200,17 @@ class Auto:
 
     def failed(self, error: Exception) -> None:
         self.monitor.failed(error)
-        self.on = self.recorder.errors < _MAX_ERRORS
+        if self.recorder.errors >= _MAX_ERRORS:
+            self.switch_off()
 
     def finish(self) -> None:
         """The process ends: a record with its optimizer step done is a step."""
-        if self._work and self._updated:
-            self._close()
+        if self.work and self.updated:
+            self._complete()
 
     def switch_off(self) -> None:
         self.on = False
+        self.recorder.thread = 0
 
     def retire(self) -> None:
         """A monitor in the script's own code takes over."""

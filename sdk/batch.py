@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from .phases import SAMPLES, SHIFT
+
+if TYPE_CHECKING:
+    from .recorder import Recorder
+
+_SAMPLES = SAMPLES << SHIFT
+_SHAPES_EVERY = 7
+"""Mask: one batch in eight."""
 
 _DEPTH = 4
 _MAX_SHAPES = 64
@@ -17,6 +26,7 @@ class BatchSize:
         self._path: tuple[Any, ...] | None = None
         self._tokens: tuple[Any, ...] | None = None
         self._last: Any = None
+        self._batches = 0
         self.shapes: set[tuple[int, ...]] = set()
         """Shapes of the first tensor seen, without the batch dimension; at most `_MAX_SHAPES`."""
 
@@ -31,6 +41,19 @@ class BatchSize:
             self._path = None
             return self._monitor.batch_size or 0, 0
         return samples, tokens
+
+    def count(self, batch: Any, recorder: Recorder) -> None:
+        """The same, told to the recorder. Shapes are looked at now and then: a size is had for less."""
+        self._batches += 1
+        if self._path is None or self._tokens is not None or not self._batches & _SHAPES_EVERY:
+            recorder.count(*self.of(batch))
+            return
+        try:
+            for key in self._path:
+                batch = batch[key]
+            recorder.append(_SAMPLES | batch.size(0))
+        except (LookupError, AttributeError, TypeError):
+            recorder.count(*self.of(batch))
 
     def _samples(self, shape: Any) -> int:
         if shape != self._last:

@@ -27,6 +27,7 @@ class Flight:
         self.begin = begin
         self.end = end
         self.number = 0
+        """Of the record it belongs to; 0 until that is known."""
 
 
 class DeviceTimer:
@@ -68,19 +69,20 @@ class DeviceTimer:
         self._made += 1
         return Flight(self._make(), self._make())
 
-    def end(self, number: int) -> None:
-        """The work of step `number` has been handed to the stream."""
+    def end(self) -> Flight | None:
+        """The step's work has been handed to the stream. The flight still wants its number."""
         flight, self._open = self._open, None
         if flight is None:
-            return
+            return None
         if self._capturing():
             self.captured = True
             self.skipped += 1
             self._free.append(flight)
-            return
+            return None
         flight.end.record()
-        flight.number = number
+        flight.number = 0
         self._flying.append(flight)
+        return flight
 
     def collect(self, record: array[int]) -> None:
         """Put the oldest finished step's times into the record being committed; never waits."""
@@ -88,7 +90,7 @@ class DeviceTimer:
         if self.captured:
             record[ring.W_FLAGS] |= ring.F_CAPTURED
             self.captured = False
-        if not self._flying or not self._flying[0].end.query():
+        if not self._flying or not self._flying[0].number or not self._flying[0].end.query():
             return
         done = self._flying.popleft()
         before = self._last
@@ -103,7 +105,7 @@ class DeviceTimer:
 
     def _drain(self) -> None:
         """A record carries one result; when they pile up the oldest finished ones are let go."""
-        while len(self._flying) > POOL // 2 and self._flying[0].end.query():
+        while len(self._flying) > POOL // 2 and self._flying[0].number and self._flying[0].end.query():
             old = self._flying.popleft()
             if self._last is not None:
                 self._free.append(self._last)

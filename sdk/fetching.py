@@ -13,7 +13,9 @@ from typing import Any
 clock = time.monotonic_ns
 _CPU_EVERY = 4
 _HALF_LIFE = 64
-_ALL, _EVERY = 32, 8
+_EVERY = 8
+ENOUGH = 32
+"""So many batches are all timed; after that one in `_EVERY`."""
 
 
 class FetchTimes:
@@ -71,10 +73,10 @@ class FetchTimes:
 class TimedSampler:
     """The iterator over a sampler, timed."""
 
-    __slots__ = ("_count", "_source", "_times")
+    __slots__ = ("_count", "_times", "source")
 
     def __init__(self, source: Iterator[Any], times: FetchTimes) -> None:
-        self._source = source
+        self.source = source
         self._times = times
         self._count = 0
 
@@ -84,10 +86,10 @@ class TimedSampler:
     def __next__(self) -> Any:
         self._count += 1
         times = self._times
-        if self._count % _EVERY and times.indices > _ALL:
-            return next(self._source)
+        if self._count % _EVERY and times.indices > ENOUGH:
+            return next(self.source)
         began = clock()
-        index = next(self._source)
+        index = next(self.source)
         times.add_sampler(clock() - began)
         return index
 
@@ -112,7 +114,7 @@ class TimedFetcher:
     def __init__(
         self, fetcher: Any, times: FetchTimes, done: Callable[[int, int, int, int], None] | None = None
     ) -> None:
-        self._fetcher = fetcher
+        self.fetcher = fetcher
         self._times = times
         self._done = done
         self.collate = TimedCollate(fetcher.collate_fn)
@@ -121,18 +123,18 @@ class TimedFetcher:
         self.busy = False
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._fetcher, name)
+        return getattr(self.fetcher, name)
 
     def fetch(self, index: Any) -> Any:
         """The first batches are all timed, later ones now and then; in a worker (`done`) every one."""
         self._count += 1
         times = self._times
-        if self._count % _EVERY and times.batches > _ALL and self._done is None:
+        if self._count % _EVERY and times.batches > ENOUGH and self._done is None:
             return self._plain(index)
         cpu = time.thread_time_ns() if times.batches % _CPU_EVERY == 0 else 0
         self.collate.began = 0
         self.busy = True
-        fetcher = self._fetcher
+        fetcher = self.fetcher
         fetcher.collate_fn = self.collate
         began = clock()
         try:

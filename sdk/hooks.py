@@ -9,10 +9,28 @@ from collections.abc import Callable
 from threading import get_ident
 from typing import Any
 
-from .auto import Auto, LoaderState
-from .phases import CHECKPOINT, GRAD_NORM, OPTIMIZER, ZERO_GRAD
+from .auto import TRAIN, Auto, LoaderState
+from .phases import (
+    BACKWARD,
+    BETWEEN,
+    CHECKPOINT,
+    COMPLETE,
+    DATA,
+    FORWARD,
+    GRAD_NORM,
+    LIVE,
+    OPTIMIZER,
+    OTHER,
+    SHIFT,
+)
+from .ring import H_LIVE
+from .tape import clock
 
 Undo = Callable[[], object]
+_COMPLETE = COMPLETE << SHIFT
+_DATA, _FORWARD, _BACKWARD, _OPTIMIZER, _BETWEEN, _OTHER = (
+    LIVE[phase] for phase in (DATA, FORWARD, BACKWARD, OPTIMIZER, BETWEEN, OTHER)
+)
 
 
 def replace(owner: Any, name: str, make: Callable[[Any], Any]) -> Undo:
@@ -36,7 +54,6 @@ def install(auto: Auto, torch: Any) -> list[Undo]:
     for owner, name, phase in (
         (torch, "save", CHECKPOINT),
         (torch.nn.utils, "clip_grad_norm_", GRAD_NORM),
-        (torch.optim.Optimizer, "zero_grad", ZERO_GRAD),
     ):
         undo.append(replace(owner, name, _timed(auto, phase, compiling)))
         auto.recorder.totals.use(phase)
@@ -47,11 +64,8 @@ def _iter(auto: Auto, original: Any) -> Any:
     def __iter__(loader: Any) -> Any:
         if not auto.ours():
             return original(loader)
-        state, asked = auto.guarded(auto.iterating, loader) or (LoaderState(), 0)
-        try:
-            iterator = auto.monitor.loaders.started(loader, original) if asked else original(loader)
-        finally:
-            auto.iterator_made(asked)
+        state, asked = auto.guarded(auto.iterating, loader) or (LoaderState(), False)
+        iterator = auto.monitor.loaders.started(loader, original) if asked else original(loader)
         iterator._gpumon_state = state
         return iterator
 
@@ -60,26 +74,51 @@ def _iter(auto: Auto, original: Any) -> Any:
 
 def _next(auto: Auto, original: Any) -> Any:
     recorder = auto.recorder
+    grad_enabled = auto.grad_enabled
 
     def __next__(iterator: Any) -> Any:
-        if get_ident() != recorder.thread or not auto.on:
+        if get_ident() != recorder.thread:
             return original(iterator)
-        state = getattr(iterator, "_gpumon_state", None)
-        if state is None:
-            state = iterator._gpumon_state = LoaderState()
-        asked = auto.asked(state)
+        state = getattr(iterator, "_gpumon_state", None) or _new_state(iterator)
+        usual = auto.updated and state.role == TRAIN and grad_enabled() and not recorder.stack
+        if usual:  # Auto.asked and its consequences
+            auto.work = auto.updated = False
+            auto.batches = 0
+            now = clock()
+            recorder.append(now | _COMPLETE)
+            recorder.words[H_LIVE] = now | _DATA
+            asked = True
+        else:
+            asked = auto.asked(state)
         try:
             batch = original(iterator)
         except BaseException:
             auto.nothing(asked)
             raise
         try:
-            auto.got(state, asked, batch)
+            if usual:  # Auto.got
+                now = clock()
+                recorder.append(now | _FORWARD)
+                recorder.words[H_LIVE] = now | _FORWARD
+                if recorder.device is not None:
+                    recorder.device.begin()
+                auto.batches = 1
+                auto.size.count(batch, recorder)
+                if now > recorder.horizon:
+                    recorder.play(now)
+            else:
+                auto.got(state, asked, batch)
         except Exception as error:  # noqa: BLE001 — a batch of any kind may come; training goes on
             auto.failed(error)
         return batch
 
     return __next__
+
+
+def _new_state(iterator: Any) -> LoaderState:
+    """For an iterator made before the hooks were in."""
+    state = iterator._gpumon_state = LoaderState()
+    return state
 
 
 def _backward(auto: Auto, original: Any, compiling: Callable[[], bool]) -> Any:
@@ -93,13 +132,25 @@ def _backward(auto: Auto, original: Any, compiling: Callable[[], bool]) -> Any:
         if first and auto.on:
             first = False
             auto.guarded(auto.begin_training)
-        if get_ident() != recorder.thread or not auto.on:
+        if get_ident() != recorder.thread:
             return original(*args, **kwargs)
-        before = auto.backward_begins()
+        before = recorder.words[H_LIVE] >> SHIFT
+        if before != FORWARD or auto.fresh:
+            auto.went_backward(before)
+        auto.backwards += 1
+        auto.work = True
+        now = clock()
+        recorder.append(now | _BACKWARD)
+        recorder.words[H_LIVE] = now | _BACKWARD
         try:
             return original(*args, **kwargs)
         finally:
-            recorder.mark(before)
+            now = clock()
+            mark = now | (_OPTIMIZER if before == OPTIMIZER else _OTHER)
+            recorder.append(mark)
+            recorder.words[H_LIVE] = mark
+            if now > recorder.horizon:
+                recorder.play(now)
 
     return backward
 
@@ -108,14 +159,24 @@ def _optimizer(auto: Auto, compiling: Callable[[], bool]) -> list[Undo]:
     recorder = auto.recorder
 
     def before(optimizer: Any, args: Any, kwargs: Any) -> None:
-        if get_ident() == recorder.thread and auto.on and not compiling():
-            recorder.mark(OPTIMIZER)
+        if get_ident() == recorder.thread and not compiling():
+            now = clock()
+            recorder.append(now | _OPTIMIZER)
+            recorder.words[H_LIVE] = now | _OPTIMIZER
 
     def after(optimizer: Any, args: Any, kwargs: Any) -> None:
-        if compiling() or get_ident() != recorder.thread or not auto.on:
+        if compiling() or get_ident() != recorder.thread:
             return
         try:
-            auto.optimizer_ends(optimizer)
+            if recorder.device is not None:
+                recorder.submitted()
+            if auto.batches and id(optimizer) == auto.primary and not auto.updated and not auto.inner:
+                auto.updated = True  # Auto.optimizer_ends
+                now = clock()
+                recorder.append(now | _BETWEEN)
+                recorder.words[H_LIVE] = now | _BETWEEN
+            else:
+                auto.optimizer_ends(optimizer)
         except Exception as error:  # noqa: BLE001 — a commit may come here; training goes on
             auto.failed(error)
 
@@ -132,9 +193,9 @@ def _timed(auto: Auto, phase: int, compiling: Callable[[], bool]) -> Callable[[A
 
     def make(original: Any) -> Any:
         def timed(*args: Any, **kwargs: Any) -> Any:
-            if compiling() or get_ident() != recorder.thread or not auto.on:
+            if compiling() or get_ident() != recorder.thread:
                 return original(*args, **kwargs)
-            before = recorder.cur
+            before = recorder.words[H_LIVE] >> SHIFT
             recorder.mark(phase)
             try:
                 return original(*args, **kwargs)

@@ -15,7 +15,7 @@ def watch_gc(recorder: Recorder) -> Callable[[], None]:
     started = [0]
 
     def callback(phase: str, info: dict[str, int]) -> None:
-        recorder.collected(phase, info, started)
+        recorder.collected(phase, started)
 
     gc.callbacks.append(callback)
     return lambda: gc.callbacks.remove(callback) if callback in gc.callbacks else None
@@ -25,7 +25,7 @@ def _silence_after_fork() -> None:
     """A forked child shares the mapping: it must never write there. If the parent was looking closely,
     the child inherits that, too, but not the thread that would end it."""
     for recorder in list(alive):
-        recorder.on = False
+        recorder.switch_off()
     if alive and sys.getswitchinterval() < 0.001:
         sys.setswitchinterval(0.005)
     if alive and getattr(sys.getprofile(), "__module__", "").endswith("sdk.stepprofile"):

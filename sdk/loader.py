@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import glob
 import os
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 from . import ring
-from .fetching import FetchTimes, TimedFetcher, TimedSampler
+from .fetching import ENOUGH, FetchTimes, TimedFetcher, TimedSampler
 from .worker import WorkerInit
 from .writer import is_locked
 
@@ -31,14 +32,32 @@ class LoaderWatch:
         self.epochs_started = 0
         self.workers_started = 0
         self._generation: set[str] = set()
+        self._iterator: Callable[[], Any] = lambda: None
+        """The newest iterator, if it is still there; its workers must not live longer because of us."""
+        self._timing = True
+        self._ticks = 0
 
     def started(self, loader: Any, make_iterator: Callable[[Any], Any]) -> Any:
         """Make the loader's iterator, with our timing in it."""
         self.loader = loader
         self.epochs_started += 1
         iterator = self._with_workers(loader, make_iterator) if loader.num_workers else make_iterator(loader)
-        self._time(iterator)
+        self._iterator = weakref.ref(iterator)
+        if self._timing:
+            self._time(iterator)
         return iterator
+
+    def tick(self) -> None:
+        """Once a second. Timers cost every batch some microseconds: they are in until the picture is good,
+        then one second in eight."""
+        self._ticks += 1
+        wanted = self.times.indices < ENOUGH or self._ticks % 8 == 0
+        if wanted == self._timing:
+            return
+        self._timing = wanted
+        iterator = self._iterator()
+        if iterator is not None:
+            (self._time if wanted else _untime)(iterator)
 
     def _with_workers(self, loader: Any, make_iterator: Callable[[Any], Any]) -> Any:
         """Workers are told to record by their init function, which also works for spawned ones."""
@@ -85,3 +104,10 @@ class LoaderWatch:
                 if not is_locked(os.path.join(folder, name)):
                     os.unlink(os.path.join(folder, name))
         self._generation = found
+
+
+def _untime(iterator: Any) -> None:
+    if isinstance(iterator._sampler_iter, TimedSampler):
+        iterator._sampler_iter = iterator._sampler_iter.source
+    if isinstance(getattr(iterator, "_dataset_fetcher", None), TimedFetcher):
+        iterator._dataset_fetcher = iterator._dataset_fetcher.fetcher

@@ -43,7 +43,11 @@ class Look:
         recorder.next_look = FIRST_STEP
 
     def _phase(self) -> str:
-        phase = self._recorder.cur
+        """From the sampling thread: the ring may be growing right now."""
+        try:
+            phase = self._recorder.phase
+        except ValueError:
+            phase = OTHER
         return "other" if phase == OTHER else self._recorder.names.name(phase)
 
     def look(self, steps: int, now: int, duration: int) -> None:
@@ -62,6 +66,7 @@ class Look:
             self._hotspots.forget()
             self._profiled = False
         self._open = True
+        self._recorder.live_steps(True)
         self._steps = 0
         self._recorder.flag_next(ring.F_SAMPLED)
         self._hotspots.start(min(_LONGEST_S, max(_SHORTEST_S, duration / 1e9 / 20)))
@@ -99,6 +104,7 @@ class Look:
         if not self._open:
             return
         self._open = False
+        self._recorder.live_steps(False)
         self._profile.stop()
         self._hotspots.stop()
         self._hotspots.calls = self._profile.calls()

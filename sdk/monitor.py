@@ -21,12 +21,14 @@ from .loader import LoaderWatch
 from .look import Look
 from .marks import MonitoredLoader, Phase
 from .observe import Observer
-from .phases import BETWEEN, DATA
+from .phases import BETWEEN, DATA, SHIFT
 from .recorder import Recorder
+from .ring import H_LIVE
 from .rings import NoRing, disabled, open_ring
 from .scalars import ScalarTable
 from .statistics import SAMPLED, STEADY
 from .summary import NOTE_CPU, Summary, summarize
+from .tape import clock
 
 T = TypeVar("T")
 
@@ -59,7 +61,7 @@ class TrainingMonitor:
         self.loaders = LoaderWatch(lambda: self._meta, self._worker_folder)
         self._directory = directory
         self._recorder = Recorder(None)
-        self._recorder.on = False
+        self._recorder.switch_off()
         self._phases: dict[str, Phase] = {}
         self._scalars = ScalarTable()
         self._meta: dict[str, Any] = {}
@@ -91,7 +93,9 @@ class TrainingMonitor:
         self._meta = identity.describe(self.name, self.way, __version__)
         for phase in (DATA, BETWEEN):
             self._recorder.totals.use(phase)
+        self._recorder.usual(self._batch_size, self.tokens_per_step)
         self._recorder.on_slow = self._housekeeping
+        self._recorder.on_error = self.failed
         self.look = Look(self._recorder, self._seen)
         self._started = time.monotonic()
         self._device_known = False
@@ -135,6 +139,7 @@ class TrainingMonitor:
 
     def abandon(self) -> None:
         """End this run; as if it had never been when it has no step yet."""
+        self._recorder.flush()
         path = self.path if not self._recorder.steps else None
         self.stop_monitoring()
         if path is not None:
@@ -194,25 +199,38 @@ class TrainingMonitor:
 
     def _new_phase(self, name: str) -> Phase:
         self.claim()
-        ids = self._recorder.names.ids
-        known = self._recorder.register(name) if name not in ids else ids[name]
-        phase = self._phases[name] = Phase(self, known)
+        bits = self._recorder.bits
+        if name not in bits:
+            self._recorder.register(name)
+        phase = self._phases[name] = Phase(self, bits[name])
         self._meta_changed()
         return phase
 
     def lap(self, name: str) -> None:
-        """From here on it is `name`, until the next lap or `step()`: the cheapest mark."""
+        """From here on it is `name`, until the next lap or `step()`: the cheapest mark.
+
+        The same as `Recorder.mark`, written out: a call more would double the cost."""
         if Compiling.check():
             return
         recorder = self._recorder
         try:
-            phase = recorder.names.ids.get(name)
-            if phase is None:
-                self._new_phase(name)
-                phase = recorder.names.ids[name]
             if get_ident() == recorder.thread:
-                recorder.mark(phase)
+                now = clock()
+                mark = now | recorder.bits[name]
+                recorder.append(mark)
+                recorder.words[H_LIVE] = mark
+                if now > recorder.horizon:
+                    recorder.play(now)
+        except KeyError:
+            self._first_lap(name)
         except Exception as error:  # noqa: BLE001 — the guard of the loop, as in step()
+            self.failed(error)
+
+    def _first_lap(self, name: str) -> None:
+        try:
+            self._new_phase(name)
+            self._recorder.mark(self._recorder.bits[name] >> SHIFT)
+        except Exception as error:  # noqa: BLE001 — the same
             self.failed(error)
 
     def step(
@@ -222,21 +240,30 @@ class TrainingMonitor:
         if Compiling.check():
             return
         try:
-            self._recorder.step(
-                self._batch_size if samples is None else samples,
-                self.tokens_per_step if tokens is None else tokens,
-                None if loss is None else self._scalars.number(loss),
-            )
+            if loss is not None or samples is not None or tokens is not None or scalars:
+                self._tell(loss, samples, tokens, scalars)
+            self._recorder.step()
+        except Exception as error:  # noqa: BLE001 — the one guard of the loop; counted and shown
+            self.failed(error)
+
+    def _tell(self, loss: Any, samples: int | None, tokens: int | None, scalars: dict[str, Any]) -> None:
+        """What is said of the step that ends now."""
+        recorder = self._recorder
+        if get_ident() != recorder.thread:
+            return
+        try:
+            number = None if loss is None else self._scalars.number(loss)
+            recorder.later(recorder.told, samples, tokens, number)
             if scalars:
                 self.scalars(scalars)
-        except Exception as error:  # noqa: BLE001 — the one guard of the loop; counted and shown
+        except Exception as error:  # noqa: BLE001 — a step is a step, whatever was said of it
             self.failed(error)
 
     def log_iteration(self, seconds: float, samples: int | None = None) -> None:
         """The classic call: an iteration that took `seconds` has just ended."""
         try:
-            if self._recorder.steps == 0:
-                self._meta["way"] = self.way = "seed" if self.way == "api" else self.way
+            if self.way == "api" and not self._recorder.steps:
+                self._meta["way"] = self.way = "seed"
                 self._meta_changed()
             self._recorder.log(float(seconds), samples if samples is not None else self.batch_size or 0)
         except Exception as error:  # noqa: BLE001 — as in step()
@@ -312,6 +339,7 @@ class TrainingMonitor:
         """At most once a second: what is too slow for every step."""
         self._observer.watch_torch()
         self._watch_device()
+        self.loaders.tick()
         scalars, changed = self._observer.refresh()
         changed |= self._observer.note("shapes", self.size.config())
         totals = self._recorder.totals

@@ -1,4 +1,4 @@
-"""The hot path: stamps phase boundaries into a private record and commits it at the step's end.
+"""The cold half of the recorder: plays the tape back into records and commits them to the ring.
 
 Begin to begin: a record ends where the next one begins, so what happens between two steps is in it
 too. `step()` only closes the work; the record stays open for `between` (or a named phase) until the
@@ -7,304 +7,324 @@ next step begins, and is committed then.
 
 from __future__ import annotations
 
-import time
 import weakref
 from array import array
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
-from threading import get_ident
+from typing import Any
 
 from . import ring
-from .device import DeviceTimer
+from .device import Flight
 from .dynamo import graph_counts
-from .phases import BETWEEN, DATA, LIVE, LIVE_MASK, OTHER, SCRATCH_WORDS, STARTS, PhaseNames
-from .ring import (
-    H_LIVE,
-    W_BEGIN,
-    W_END,
-    W_EPOCH,
-    W_FLAGS,
-    W_GC,
-    W_LOSS,
-    W_OVERHEAD,
-    W_PHASES,
-    W_SAMPLES,
-    W_TOKENS,
+from .phases import (
+    BETWEEN,
+    COMPLETE,
+    DATA,
+    END_STEP,
+    LIVE,
+    LOW,
+    OTHER,
+    SAMPLES,
+    SCRATCH_WORDS,
+    SHIFT,
+    STARTS,
+    STEP,
 )  # fmt: skip
+from .ring import W_BEGIN, W_END, W_EPOCH, W_FLAGS, W_GC, W_LOSS, W_OVERHEAD, W_PHASES, W_SAMPLES, W_TOKENS
 from .statistics import Totals
+from .tape import Tape, clock
 from .writer import FOLD, RingWriter, Slots, memory_slots
 
-clock = time.monotonic_ns
 _HOUSEKEEPING_NS = 1_000_000_000
-WARMUP_STEPS = 2
-WARMUP_LIMIT = 10
+_BEHIND_NS = 20_000_000
+"""So old the oldest mark may get before the tape is played back. What a reader sees is behind by that."""
+_NEVER = 1 << 62
+_COMPILING_NS = 10_000_000
+"""Nothing compiles in less: shorter steps need not be asked."""
+_EVENTS, _OTHER = STEP << SHIFT, LIVE[OTHER]
 _CALL_NS = 120
 """Entering and leaving one of our functions: not visible from inside it."""
+WARMUP_STEPS = 2
+WARMUP_LIMIT = 10
 
 alive: weakref.WeakSet[Recorder] = weakref.WeakSet()
 
 
-class Recorder:
-    """One loop, one thread, one ring. Every method is harmless when the recorder is off."""
+class Recorder(Tape):
+    """One ring. `steps` and the sums are as old as the last playback; `flush` brings them to now."""
 
     __slots__ = (
-        "__weakref__", "_compiled", "_empty", "_epoch", "_folded", "_graphs", "_last", "_mark_ns",
-        "_marks", "_measure", "_next_flags", "_next_slow", "_scratch", "_since", "_slots", "_special",
-        "_spent", "_started", "_view", "_warm", "_words", "begun", "closed", "cur", "device", "errors",
-        "gc_collections", "gc_ns", "names", "next_look", "on", "on_look", "on_slow", "overhead_ns",
-        "stack", "step_mode", "steps", "thread", "totals", "writer",
+        "__weakref__", "_asked", "_begun", "_closed", "_compiled", "_cur", "_duration", "_empty", "_epoch",
+        "_folded", "_graphs", "_last", "_limit", "_live_steps", "_mark_ns", "_marks", "_next_flags",
+        "_next_slow", "_overhead_ns", "_pauses", "_scratch", "_since", "_slots", "_special", "_spent",
+        "_step_mode", "_told", "_view", "_warm", "errors", "gc_collections", "next_look", "on_error",
+        "on_look", "on_slow", "steps", "totals", "writer",
     )  # fmt: skip
 
     def __init__(self, writer: RingWriter | None) -> None:
+        self._slots: Slots = writer or memory_slots()
+        super().__init__(self._slots.words)
         self.writer = writer
-        self.names = PhaseNames()
         self.totals = Totals()
-        self._scratch = array("Q", [0] * SCRATCH_WORDS)
+        self._scratch = array("Q", bytes(8 * SCRATCH_WORDS))
         self._view = memoryview(self._scratch)[: ring.SLOT_WORDS]
-        self._started = self._since = clock()
-        self.stack: list[int] = []
-        self.cur = OTHER
-        self.on = True
-        self.begun = self.step_mode = False
-        self.closed = self._started
-        self._next_flags = self._epoch = self.errors = 0
-        self.thread = get_ident()
-        self.on_look: Callable[[int, int, int], None] | None = None
-        self.next_look = 0
-        self.device: DeviceTimer | None = None
+        self._empty = memoryview(array("Q", ring.EMPTY_RECORD))
+        self._view[:] = self._empty
+        self._cur = OTHER
+        self._since = self._closed = clock()
+        self._asked = 0
+        self._told: tuple[int | None, int | None, float | None] | None = None
+        self._begun = self._step_mode = False
+        self._next_flags = self._epoch = self.errors = self._limit = 0
+        self.steps = self._folded = self._spent = self._overhead_ns = self._marks = self._mark_ns = 0
+        self._pauses: deque[tuple[int, int]] = deque()
+        self.gc_collections = 0
         self._graphs: dict[str, int] = graph_counts() or Counter()
         self._compiled = self._graphs["unique_graphs"]
-        self._slots: Slots = writer or memory_slots()
-        self.steps = self._folded = 0
-        self._spent = 0
-        self._words = self._slots.words
         self._special = True
-        self._empty = memoryview(array("Q", ring.EMPTY_RECORD))
+        self._warm = self._live_steps = False
+        self._duration = self._last = self._next_slow = self.next_look = 0
+        self.on_look: Callable[[int, int, int], None] | None = None
         self.on_slow: Callable[[int], None] | None = None
-        self._last = 0
-        self._warm = False
-        self._next_slow = 0
-        self._marks = self._mark_ns = self.overhead_ns = 0
-        self._measure = True
-        self.gc_ns = self.gc_collections = 0
-        self._view[:] = self._empty
+        self.on_error: Callable[[Exception], None] | None = None
+        self.words[ring.H_LIVE] = LIVE[OTHER] | self._since
         alive.add(self)
 
-    # ── marks ────────────────────────────────────────────────────────────────────────────────────
+    # ── playing back ─────────────────────────────────────────────────────────────────────────────
 
-    def mark(self, phase: int) -> None:
-        """From here on it is `phase`. The one call behind laps, phases and hooks; those that may come
-        from any thread ask `get_ident` first."""
-        if not self.on:
-            return
-        now = clock()
-        if self.closed and STARTS[phase]:
-            self.roll(now)
-        self._scratch[W_PHASES + self.cur] += now - self._since
-        self.cur = phase
-        self._since = now
-        self._words[H_LIVE] = LIVE[phase] | (now & LIVE_MASK)
-        self._marks += 1
-        if self._measure:
-            self._measure = False
-            self._mark_ns += (clock() - now + _CALL_NS - self._mark_ns) >> 2
+    def play(self, now: int) -> None:
+        self._catch_up(now)
+        if self._limit and self.steps >= self._limit:
+            self._limit = 0
+            raise SystemExit(0)
 
-    def push(self, phase: int) -> None:
-        """Open a nested phase: the outer one stands still meanwhile."""
-        if get_ident() == self.thread:
-            self.stack.append(self.cur)
-            self.mark(phase)
+    def _catch_up(self, now: int) -> None:
+        """Make records of the marks so far. `now` is the begin of the mark that brought us here: what it
+        took from there is what a mark costs, in place."""
+        entered = clock()
+        self.horizon = _NEVER  # a mark inside is not the begin of another playback
+        self._mark_ns += (entered - now + _CALL_NS - self._mark_ns) >> 2
+        count = len(self.marks)
+        marks = self.marks[:count]
+        del self.marks[:count]
+        try:
+            if self.on:
+                self._play(marks, now)
+        except Exception as error:  # noqa: BLE001 — the one guard of the loop; counted and shown
+            if self.on_error is not None:
+                self.on_error(error)
+        ended = clock()
+        self._overhead_ns += ended - entered
+        self.horizon = ended + _BEHIND_NS if self.on and not self._live_steps and not self._limit else 0
 
-    def pop(self) -> None:
-        if self.stack and get_ident() == self.thread:
-            self.mark(self.stack.pop())
+    def _play(self, marks: list[Any], now: int) -> None:
+        """Phases inside a step are most of the tape: they are added up right here."""
+        steps, scratch = self.steps, self._scratch
+        inside = not self._closed and not self._asked
+        for mark in marks:
+            if inside and type(mark) is int and (mark < _EVENTS or mark >= _OTHER):
+                at = mark & LOW
+                scratch[W_PHASES + self._cur] += at - self._since
+                self._cur = mark >> SHIFT
+                self._since = at
+                self._marks += 1
+            else:
+                self._play_one(mark)
+                inside = not self._closed and not self._asked
+        if self.steps != steps and self.steps >= self.next_look and self.on_look is not None:
+            self.on_look(self.steps, now, self._duration)
+        if now > self._next_slow and self.steps:
+            self._slow(now)
 
-    def register(self, name: str) -> int:
-        phase = self.names.register(name)
-        self.totals.use(phase)
-        return phase
-
-    # ── the loader ───────────────────────────────────────────────────────────────────────────────
-
-    def waiting(self) -> int:
-        """A batch is asked for: live phase `data`. The step it begins is rolled when it has come,
-        because the loader may be at its end. Gives the begin, 0 when this wait is not ours."""
-        if not self.on or self.stack or get_ident() != self.thread:
-            return 0
-        now = clock()
-        self._scratch[W_PHASES + self.cur] += now - self._since
-        self.cur = DATA
-        self._since = now
-        self._words[H_LIVE] = LIVE[DATA] | (now & LIVE_MASK)
-        return now
-
-    def arrived(self, asked: int, then: int) -> None:
-        """The batch asked for at `asked` is here; `then` is the phase that follows."""
-        if not asked or not self.on:
-            return
-        now = clock()
-        if self.closed:
-            since = self._since
-            self.roll(asked)
-            self._since = since
-        self._scratch[W_PHASES + DATA] += now - self._since
-        self.cur = then
-        self._since = now
-        self._words[H_LIVE] = LIVE[then] | (now & LIVE_MASK)
-        self._marks += 2
-        if self.device is not None:
-            self.device.begin()
-
-    def exhausted(self, asked: int) -> None:
-        """No batch came: that wait belongs to the step before, and so does what follows it."""
-        if not asked or not self.on:
-            return
-        now = clock()
-        self._scratch[W_PHASES + DATA] += now - self._since
-        self.cur = BETWEEN
-        self._since = now
-        self._words[H_LIVE] = LIVE[BETWEEN] | (now & LIVE_MASK)
-
-    # ── steps ────────────────────────────────────────────────────────────────────────────────────
-
-    def step(self, samples: int | None, tokens: int | None, loss: float | None) -> None:
-        """The work of this step is done. What follows is `between`, until the next one begins.
-        Samples and tokens given here are the truth; else those counted from its batches are."""
-        if not self.on or get_ident() != self.thread:
-            return
-        now = clock()
-        if self.closed:
-            self._step_without_begin(now)
-        scratch = self._scratch
-        scratch[W_PHASES + self.cur] += now - self._since
-        self._since = now
-        if samples is not None:
-            scratch[W_SAMPLES] = samples
-        if tokens is not None:
-            scratch[W_TOKENS] = tokens
-        if loss is not None:
-            scratch[W_LOSS] = ring.float_bits(loss)
-        self.closed = now
-        if self.device is not None:
-            self.device.end(self.steps + 1)
-        if self.step_mode:
-            self.cur = OTHER
-            self.roll(now)
+    def _play_one(self, mark: Any) -> None:
+        if type(mark) is tuple:
+            mark[0](*mark[1])
+        elif mark < _EVENTS or mark >= _OTHER:
+            self._begin_phase(mark >> SHIFT, mark & LOW)
         else:
-            self.cur = BETWEEN
-            self._words[H_LIVE] = LIVE[BETWEEN] | (now & LIVE_MASK)
-        self.overhead_ns += clock() - now + _CALL_NS
+            self._event(mark >> SHIFT, mark & LOW)
 
-    def _step_without_begin(self, now: int) -> None:
+    def _begin_phase(self, phase: int, now: int) -> None:
+        """The step that a wait for data begins is rolled when the wait is over: the loader may be at its
+        end, and then the wait belongs to the step before."""
+        self._marks += 1
+        if self._asked:
+            if phase == DATA:
+                return
+            asked, self._asked = self._asked, 0
+            if phase != BETWEEN:
+                self._roll(asked)
+                self._cur = DATA
+        elif self._closed and STARTS[phase]:
+            if phase == DATA:
+                self._asked = now
+            else:
+                self._roll(now)
+        self._scratch[W_PHASES + self._cur] += now - self._since
+        self._cur = phase
+        self._since = now
+
+    def _event(self, event: int, value: int) -> None:
+        if event == STEP:
+            self._step(value)
+        elif event == COMPLETE:
+            self.close(value)
+            self._begin_phase(DATA, value)
+        elif event == END_STEP:
+            self._marks += 1
+            self._roll(value)
+        else:
+            self._scratch[W_SAMPLES if event == SAMPLES else W_TOKENS] += value
+
+    def _step(self, now: int) -> None:
+        self._marks += 1
+        if self._asked:
+            self._begin_phase(OTHER, now)
+        if self._closed:
+            self._step_without_begin()
+        if self._told is not None:
+            self._tell(*self._told)
+        self._scratch[W_PHASES + self._cur] += now - self._since
+        self._since = self._closed = now
+        self._cur = BETWEEN
+        if self._step_mode:
+            self._roll(now)
+
+    def _step_without_begin(self) -> None:
         """Two `step()` and no mark between: this loop has no begin of its own, so a step ends where
         the last one ended. What was counted as `between` was the step itself."""
-        closed = self.closed
-        if self.begun:
+        closed = self._closed
+        if self._begun:
             between = self._scratch[W_PHASES + BETWEEN]
             since = max(self._since, closed)
             self._scratch[W_PHASES + BETWEEN] = max(0, between - (since - closed))
-            self.step_mode = True
+            self._step_mode = True
         self._since = closed
-        self.cur = OTHER
-        self.roll(closed)
-        self._since = closed
+        self._roll(closed)
+
+    def _roll(self, now: int) -> None:
+        """Commit the open record with its end at `now`, and begin the next one there."""
+        scratch = self._scratch
+        if self._begun:
+            if now > self._since:
+                scratch[W_PHASES + self._cur] += now - self._since
+            scratch[W_END] = now
+            duration = self._duration = now - scratch[W_BEGIN]
+            if self._special or duration > _COMPILING_NS:
+                self._flag(scratch, duration)
+            while self._pauses and self._pauses[0][0] <= now:
+                scratch[W_GC] += self._pauses.popleft()[1]
+            spent = scratch[W_OVERHEAD] = self._overhead_ns + self._marks * self._mark_ns
+            self._spent += spent
+            self._overhead_ns = self._marks = 0
+            self._slots.commit(self._view)
+            self.words = self._slots.words
+            self.steps += 1
+            if not self.steps % FOLD:
+                self.fold()
+        self._view[:] = self._empty
+        scratch[W_BEGIN] = self._since = now
+        scratch[W_FLAGS], self._next_flags = self._next_flags, 0
+        self._closed = 0
+        self._begun = True
+        self._cur = OTHER
+
+    def flush(self) -> None:
+        """Bring everything to now."""
+        if self.horizon != _NEVER:
+            self._catch_up(clock())
+        self.fold()
+
+    def live_steps(self, wanted: bool) -> None:
+        """Play every mark at once: somebody looks closely at single steps."""
+        self._live_steps = wanted
+
+    def stop_after(self, steps: int) -> None:
+        """`gpumon analyze` asks for so many steps: end the script then, as `sys.exit()` would."""
+        self._limit = steps
+
+    # ── what is rare: called through `later`, at its place on the tape ───────────────────────────────
 
     def log(self, seconds: float, samples: int) -> None:
         """A step somebody else has timed, which ends now (the seed's `log_iteration`)."""
-        if not self.on or get_ident() != self.thread:
-            return
         now = clock()
-        begin = max(now - max(0, int(seconds * 1e9)), self.closed)
-        self._scratch[W_PHASES + BETWEEN] += max(0, begin - self._since) if self.begun else 0
-        self._since = begin
-        self.cur = OTHER
-        self.roll(begin)
-        self._scratch[W_SAMPLES] += samples
-        self.closed = self._since = now
-        self.cur = BETWEEN
-        self._words[H_LIVE] = LIVE[BETWEEN] | (now & LIVE_MASK)
-        self.overhead_ns += clock() - now + _CALL_NS
+        self.later(self._log, now, now - max(0, int(seconds * 1e9)), samples)
+        self.mark(BETWEEN)
 
-    def roll(self, now: int) -> None:
-        """Commit the open record with its end at `now`, and begin the next one there.
+    def _log(self, now: int, began: int, samples: int) -> None:
+        began = max(began, self._closed)
+        self._scratch[W_PHASES + BETWEEN] += max(0, began - self._since) if self._begun else 0
+        self._since = began
+        self._cur = OTHER
+        self._roll(began)
+        self._scratch[W_SAMPLES] = samples
+        self._closed = self._since = now
+        self._cur = BETWEEN
 
-        One long function: what it touches is cold after a step of real work, and every call more is
-        another microsecond."""
-        entered = clock()
-        scratch = self._scratch
-        if self.begun:
-            if now > self._since:
-                scratch[W_PHASES + self.cur] += now - self._since
-            scratch[W_END] = now
-            if self._special or self._graphs["unique_graphs"] != self._compiled:
-                self._flag(scratch, now)
-            if self.gc_ns:
-                scratch[W_GC] = self.gc_ns
-                self.gc_ns = 0
-            spent = scratch[W_OVERHEAD] = self.overhead_ns + self._marks * self._mark_ns
-            self._spent += spent
-            self.overhead_ns = self._marks = 0
-            slots = self._slots
-            slots.commit(self._view)
-            self._words = slots.words
-            steps = self.steps = self.steps + 1
-            if not steps % FOLD or steps >= self.next_look or now > self._next_slow:
-                self._attend(steps, now, now - scratch[W_BEGIN])
-        self._view[:] = self._empty
-        scratch[W_BEGIN] = self._since = now
-        if self._next_flags:
-            scratch[W_FLAGS] = self._next_flags
-            self._next_flags = 0
-        self.closed = 0
-        self.begun = True
-        self.cur = OTHER
-        self.overhead_ns += clock() - entered
+    def told(self, samples: int | None, tokens: int | None, loss: float | None) -> None:
+        """What the user says of the step that ends now is the truth, whatever was counted."""
+        self._told = samples, tokens, loss
 
-    def close(self) -> None:
+    def _tell(self, samples: int | None, tokens: int | None, loss: float | None) -> None:
+        self._told = None
+        if samples is not None:
+            self._scratch[W_SAMPLES] = samples
+        if tokens is not None:
+            self._scratch[W_TOKENS] = tokens
+        if loss is not None:
+            self._scratch[W_LOSS] = ring.float_bits(loss)
+
+    def usual(self, samples: int | None, tokens: int | None) -> None:
+        """What every record has unless it is told otherwise."""
+        self._empty[W_SAMPLES] = samples or 0
+        self._empty[W_TOKENS] = tokens or 0
+
+    def epoch(self, number: int | None = None) -> None:
+        """A new epoch begins with the next step; without a number they are counted."""
+        self.later(self._begin_epoch, number)
+
+    def _begin_epoch(self, number: int | None) -> None:
+        self._epoch = self._epoch + 1 if number is None else number
+        self._empty[W_EPOCH] = self._epoch
+        if self._closed:
+            self._next_flags |= ring.F_EPOCH_START
+        else:
+            self.flag(ring.F_EPOCH_START)
+            self._scratch[W_EPOCH] = self._epoch
+
+    def number(self, flight: Flight) -> None:
+        flight.number = self.steps + 1
+
+    def close(self, now: int) -> None:
         """The open record has all its work (a hook's way to say `step()`)."""
-        if self.begun and not self.closed:
-            self.closed = clock()
-
-    def submitted(self) -> None:
-        """The step's work is on the device's queue (the optimizer has stepped)."""
-        if self.device is not None:
-            self.device.end(self.steps + 1)
-
-    def end_step(self) -> None:
-        """The step ends here and the next one begins: for loops whose begin nobody sees."""
-        now = clock()
-        self.roll(now)
-        self._words[H_LIVE] = LIVE[OTHER] | (now & LIVE_MASK)
+        if self._begun and not self._closed:
+            self._closed = now
 
     def restart(self) -> None:
         """Forget the open record: what was in it was no step."""
-        self.begun = False
-        self.closed = self._since
-        self.gc_ns = 0
+        self._begun = False
+        self._closed = self._since
+        self._pauses.clear()
 
-    def count(self, samples: int, tokens: int) -> None:
-        """A batch of this size is in the open record."""
-        self._scratch[W_SAMPLES] += samples
-        self._scratch[W_TOKENS] += tokens
-
-    def attach(self, writer: RingWriter) -> None:
-        """From now on records go to this ring; nothing before was lost, nothing was committed."""
-        writer.words[H_LIVE] = LIVE[self.cur] | (self._since & LIVE_MASK)
-        self.fold()
-        self.writer = self._slots = writer
-        self._words = writer.words
-
-    def flag_next(self, flags: int) -> None:
-        """Set flags on the record that begins next."""
-        self._next_flags |= flags
+    def relabel(self, phase: int) -> None:
+        """What is open was `phase` all the time."""
+        self._cur = phase
 
     def flag(self, flags: int) -> None:
         """Set flags on the open record."""
         self._scratch[W_FLAGS] |= flags
 
-    def _flag(self, scratch: array[int], end: int) -> None:
-        """What only some runs or the first steps need."""
-        steps = self.steps
+    def flag_next(self, flags: int) -> None:
+        """Set flags on the record whose work is under way; if there is none, on the next one."""
+        if self._begun and not self._closed:
+            self.flag(flags)
+        else:
+            self._next_flags |= flags
+
+    # ── now and then ─────────────────────────────────────────────────────────────────────────────
+
+    def _flag(self, scratch: array[int], duration: int) -> None:
+        """What only some runs, slow steps or the first steps need."""
         if self.device is not None:
             self.device.collect(scratch)
         if not self._graphs:
@@ -312,18 +332,17 @@ class Recorder:
         if self._graphs["unique_graphs"] != self._compiled:
             self._compiled = self._graphs["unique_graphs"]
             scratch[W_FLAGS] |= ring.F_COMPILED | ring.F_WARMUP
-        if not self._warm and steps < WARMUP_LIMIT:
-            self._warm_up(steps, end - scratch[W_BEGIN])
-        self._special = self.device is not None or not self._graphs or steps < WARMUP_LIMIT
+        if not self._warm and self.steps < WARMUP_LIMIT:
+            self._warm_up(duration)
+        self._special = self.device is not None or self.steps < WARMUP_LIMIT
 
-    def _attend(self, steps: int, now: int, duration: int) -> None:
-        """Now and then: sums, a close look, the cost of a mark, housekeeping."""
-        self._measure = True
-        self.fold()
-        if steps >= self.next_look and self.on_look is not None:
-            self.on_look(steps, now, duration)
-        if now > self._next_slow:
-            self._slow(now)
+    def _warm_up(self, duration: int) -> None:
+        """Flag the first steps, and go on until one is about as long as the one before it."""
+        if self.steps >= WARMUP_STEPS and 0.67 * self._last < duration < 1.5 * self._last:
+            self._warm = True
+        if not self._warm:
+            self.flag(ring.F_WARMUP)
+            self._last = duration
 
     def fold(self) -> None:
         """Add up the records that are not in the sums yet; the slots before them are in one piece."""
@@ -334,57 +353,59 @@ class Recorder:
     def _slow(self, now: int) -> None:
         """Once a second: what readers need less often, and the monitor's own housekeeping."""
         self._next_slow = now + _HOUSEKEEPING_NS
-        self._words[ring.H_OVERHEAD] = self._spent
+        self.fold()
+        self.words[ring.H_OVERHEAD] = self._spent
         if self.device is not None:
-            self._words[ring.H_DROPPED] = self.device.skipped
+            self.words[ring.H_DROPPED] = self.device.skipped
         if self.on_slow is not None:
             self.on_slow(now)
 
-    def _warm_up(self, steps: int, duration: int) -> None:
-        """Flag the first steps, and go on until one is about as long as the one before it."""
-        if steps >= WARMUP_STEPS and 0.67 * self._last < duration < 1.5 * self._last:
-            self._warm = True
-        if not self._warm:
-            self.flag(ring.F_WARMUP)
-            self._last = duration
+    def register(self, name: str) -> int:
+        phase = self.names.register(name)
+        self.totals.use(phase)
+        return phase
 
-    def epoch(self, number: int | None = None) -> None:
-        """A new epoch begins with the next step; without a number they are counted."""
-        self._epoch = self._epoch + 1 if number is None else number
-        self._empty[W_EPOCH] = self._epoch
-        if self.closed:
-            self._next_flags |= ring.F_EPOCH_START
-        else:
-            self.flag(ring.F_EPOCH_START)
-            self._scratch[W_EPOCH] = self._epoch
+    def collected(self, phase: str, started: list[int]) -> None:
+        """`gc.callbacks` entry: Python's own pauses inside the step."""
+        if phase == "start":
+            started[0] = clock()
+        elif started[0]:
+            now = clock()
+            self._pauses.append((now, now - started[0]))
+            self.gc_collections += 1
+            started[0] = 0
+
+    @property
+    def spent_ns(self) -> int:
+        """What the monitor itself has cost so far."""
+        return self._spent
 
     # ── ends ─────────────────────────────────────────────────────────────────────────────────────
+
+    def attach(self, writer: RingWriter) -> None:
+        """From now on records go to this ring; nothing before was lost, nothing was committed."""
+        self.flush()
+        writer.words[ring.H_LIVE] = self.words[ring.H_LIVE]
+        self.writer = self._slots = writer
+        self.words = writer.words
+
+    def switch_off(self) -> None:
+        """Record nothing more: this process, or this loop, is not ours."""
+        self.on = False
+        self.thread = self.horizon = 0
 
     def finish(self, state: int) -> None:
         """Commit what `step()` has closed; work that was never closed by it is not a step."""
         if not self.on:
             return
-        if self.begun and self.closed:
-            self.roll(clock() if not self.step_mode else self.closed)
+        self.flush()
+        if self._begun and self._closed:
+            self._roll(clock() if not self._step_mode else self._closed)
         self.fold()
-        self._words = self._slots.words
-        self._words[H_LIVE] = LIVE[OTHER] | (clock() & LIVE_MASK)
-        self._words[ring.H_OVERHEAD] = self._spent
-        self.on = False
+        self.words[ring.H_LIVE] = LIVE[OTHER] | clock()
+        self.words[ring.H_OVERHEAD] = self._spent
+        self.switch_off()
         if self.writer is not None:
             self._slots = memory_slots()
-            self._words = self._slots.words
+            self.words = self._slots.words
             self.writer.close(state)
-
-    def spent_ns(self) -> int:
-        """What the monitor itself has cost so far."""
-        return self._spent
-
-    def collected(self, phase: str, info: dict[str, int], started: list[int]) -> None:
-        """`gc.callbacks` entry: Python's own pauses inside the step."""
-        if phase == "start" and self.begun:
-            started[0] = clock()
-        elif started[0]:
-            self.gc_ns += clock() - started[0]
-            self.gc_collections += 1
-            started[0] = 0

@@ -97,8 +97,6 @@ F_CAPTURED = 16
 """Ran as a CUDA graph (or was captured): phases inside are not visible."""
 F_SAMPLED = 32
 """The SDK looked closely (hotspots, counters) in this step: kept out of the steady figures."""
-F_SAMPLED = 32
-"""Slowed by our own detailed sampling: kept out of the steady figures."""
 
 # Phases. Ids 0–11 are fixed, 12–15 are the user's own, named in meta["phases"].
 PHASES = (

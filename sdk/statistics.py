@@ -64,7 +64,7 @@ class Group:
     def steps(self) -> int:
         return self.histogram.total
 
-    def add(self, words: memoryview) -> None:
+    def add(self, words: memoryview, used: tuple[int, ...]) -> None:
         """Add whole records, column by column: one pass in C for each."""
         begins = words[ring.W_BEGIN :: ring.SLOT_WORDS].tolist()
         ends = words[ring.W_END :: ring.SLOT_WORDS].tolist()
@@ -76,7 +76,7 @@ class Group:
         self.slowest = max(self.slowest, *durations)
         self.samples += _column(words, ring.W_SAMPLES)
         self.gc_ns += _column(words, ring.W_GC)
-        for phase in range(ring.PHASE_SLOTS):
+        for phase in used:
             self.phases[phase] += _column(words, ring.W_PHASES + phase)
 
 
@@ -108,18 +108,20 @@ class Totals:
         self.tokens += _column(words, ring.W_TOKENS)
         flags = words[ring.W_FLAGS :: ring.SLOT_WORDS].tolist()
         if not any(flags):
-            self._groups[STEADY].add(words)
+            self._groups[STEADY].add(words, self.used)
             return
         for number, flag in enumerate(flags):
             if flag & ring.F_EPOCH_START:
                 self.epochs += 1
                 self.epoch_wait_ns += words[number * ring.SLOT_WORDS + ring.W_PHASES]
         if not any(flag & _UNSTEADY for flag in flags):
-            self._groups[STEADY].add(words)
+            self._groups[STEADY].add(words, self.used)
             return
         for number, flag in enumerate(flags):
             kind = WARMUP if flag & ring.F_WARMUP else SAMPLED if flag & ring.F_SAMPLED else STEADY
-            self._groups[kind].add(words[number * ring.SLOT_WORDS : (number + 1) * ring.SLOT_WORDS])
+            self._groups[kind].add(
+                words[number * ring.SLOT_WORDS : (number + 1) * ring.SLOT_WORDS], self.used
+            )
 
     def group(self, kind: int) -> Group:
         return self._groups[kind]

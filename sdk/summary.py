@@ -49,7 +49,7 @@ class Summary(Mapping[str, Any]):
 def summarize(recorder: Recorder, name: str, seconds: float, extra: dict[str, Any]) -> Summary:
     """The figures of a recorder. Steady figures leave out warm-up and closely watched steps."""
     totals = recorder.totals
-    recorder.fold()
+    recorder.flush()
     group = totals.typical()
     steady, wall = group.steps, group.ns / 1e9
     phases = _phases(recorder, group)
@@ -102,7 +102,7 @@ def _bottleneck(phases: dict[str, float]) -> str | None:
 
 
 def _overhead(recorder: Recorder, seconds: float) -> float | None:
-    spent = recorder.spent_ns()
+    spent = recorder.spent_ns
     return spent / 1e9 / seconds if seconds > 0 else None
 
 

@@ -29,7 +29,7 @@ class GpumonCallback(_base()):  # type: ignore[misc]
     def __init__(self, name: str | None = None, **options: Any) -> None:
         self.monitor = TrainingMonitor(name, way="hf", **options)
         self._recorder: Recorder = self.monitor.recorder
-        self._asked = 0
+        self._asked = False
         self._between = False
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **more: Any) -> None:
@@ -67,7 +67,7 @@ class GpumonCallback(_base()):  # type: ignore[misc]
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **more: Any) -> None:
         self._recorder.arrived(self._asked, FORWARD)
-        self._asked = 0
+        self._asked = False
 
     def on_substep_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
         self._recorder.mark(FORWARD)
@@ -108,7 +108,7 @@ class GpumonCallback(_base()):  # type: ignore[misc]
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
         self._recorder.exhausted(self._asked)
-        self._asked = 0
+        self._asked = False
 
     def on_train_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
         self.monitor.stop_monitoring()

@@ -32,7 +32,7 @@ class GpumonCallback(_base()):  # type: ignore[misc]
         super().__init__()
         self.monitor = TrainingMonitor(name, way="lightning", **options)
         self._recorder: Recorder = self.monitor.recorder
-        self._asked = 0
+        self._asked = False
 
     def on_fit_start(self, trainer: Any, module: Any) -> None:
         self.monitor.start_monitoring()
@@ -50,7 +50,7 @@ class GpumonCallback(_base()):  # type: ignore[misc]
 
     def on_train_batch_start(self, trainer: Any, module: Any, batch: Any, batch_idx: int) -> None:
         self._recorder.arrived(self._asked, FORWARD)
-        self._asked = 0
+        self._asked = False
         self._recorder.count(*self.monitor.size.of(batch))
 
     def on_before_backward(self, trainer: Any, module: Any, loss: Any) -> None:
@@ -89,7 +89,7 @@ class GpumonCallback(_base()):  # type: ignore[misc]
     def _settle(self) -> None:
         """No batch is being waited for after all."""
         self._recorder.exhausted(self._asked)
-        self._asked = 0
+        self._asked = False
 
     def on_fit_end(self, trainer: Any, module: Any) -> None:
         self.monitor.stop_monitoring()

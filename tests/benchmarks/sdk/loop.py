@@ -1,9 +1,10 @@
 """One way of watching a loop, in a process of its own: ``python loop.py WAY``; prints JSON.
 
-The same training loop runs bare and watched, in alternating blocks, at three step sizes. Every step
-stamps both clocks, on both sides; a block counts with its median step, so that a neighbour's burst or
-the start of an epoch is not taken for the cost of a step. What is reported is the median difference of
-the pairs of blocks. Where a tool cannot be taken out again once it is in, the bare blocks come first.
+The same training loop runs bare and watched, in short blocks that take turns, at three step sizes. Every
+step stamps both clocks, on both sides; the first two steps of a block are left out. All steps of a side
+count together, with their mean without the slowest twentieth: work that is put off to every twentieth
+step or oftener is in it, a neighbour's burst is not. The error is that of the difference, from the pairs
+of blocks. Where a tool cannot be taken out again once it is in, the bare blocks come first.
 """
 
 from __future__ import annotations
@@ -22,9 +23,11 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-SIZES = {"1": (1.0, 200), "5": (5.0, 60), "20": (20.0, 16)}
+SIZES = {"1": (1.0, 40), "5": (5.0, 20), "20": (20.0, 10)}
 """Name → (milliseconds a step, steps in a block)."""
-PAIRS = {"1": 16, "5": 12, "20": 10}
+PAIRS = {"1": 200, "5": 60, "20": 20}
+WARM_UP = {"1": 2000, "5": 200, "20": 40}
+"""Steps: warm-up, and our own first close looks, are not the cost of a usual step."""
 torch.set_num_threads(1)
 Loop = Callable[[int], None]
 
@@ -188,13 +191,20 @@ def traceml_auto(bench: Bench) -> Loop:
 
 
 def traceml_manual(bench: Bench) -> Loop:
+    """With the same phases marked as in `laps`."""
     traceml: Any = __import__("traceml_ai")
     traceml.init(mode="manual")
+    traceml.wrap_forward(bench.model)
+    traceml.wrap_optimizer(bench.optimizer)
 
     def run(steps: int) -> None:
-        for batch in bench.loader(steps):
+        for batch in traceml.wrap_dataloader_fetch(bench.loader(steps)):
             with traceml.trace_step(bench.model):
-                bench.run(1, [batch])
+                bench.stamp()
+                bench.optimizer.zero_grad()
+                loss = bench.forward(batch)
+                traceml.wrap_backward(loss).backward()
+                bench.optimizer.step()
 
     return run
 
@@ -225,32 +235,49 @@ STAYS = {"traceml_auto", "traceml_manual"}
 """Once in, these cannot be taken out of the process: all bare blocks come first."""
 
 
-def measure(loop: Loop, steps: int, bench: Bench) -> tuple[float, float]:
-    """(thread CPU µs, wall µs) of the median step of one block."""
-    del bench.cpu[:], bench.wall[:]
-    loop(steps)
-    return median_gap(bench.cpu), median_gap(bench.wall)
+class Side:
+    """The steps of all blocks of one side."""
+
+    def __init__(self) -> None:
+        self.cpu: list[int] = []
+        self.wall: list[int] = []
+        self.blocks: list[float] = []
+
+    def measure(self, loop: Loop, steps: int, bench: Bench) -> None:
+        del bench.cpu[:], bench.wall[:]
+        loop(steps)
+        cpu, wall = gaps(bench.cpu), gaps(bench.wall)
+        self.cpu += cpu
+        self.wall += wall
+        self.blocks.append(usual(cpu))
 
 
-def median_gap(stamps: array[int]) -> float:
-    return statistics.median(b - a for a, b in itertools.pairwise(stamps)) / 1e3
+def gaps(stamps: array[int]) -> list[int]:
+    return [b - a for a, b in itertools.pairwise(stamps)][2:]
 
 
-def blocks(bench: Bench, bare: Loop, way: str, name: str) -> tuple[list[Any], list[Any]]:
+def usual(values: list[int]) -> float:
+    """µs."""
+    kept = sorted(values)[: len(values) - len(values) // 20]
+    return statistics.fmean(kept) / 1e3
+
+
+def take_turns(bench: Bench, bare: Loop, way: str, name: str) -> tuple[Side, Side]:
     steps, pairs = SIZES[name][1], PAIRS[name]
-    stays = way in STAYS
-    measure(bare, steps, bench)
-    before = [measure(bare, steps, bench) for _ in range(pairs)] if stays else []
+    without, with_it, warm = Side(), Side(), Side()
+    warm.measure(bare, steps, bench)
+    if way in STAYS:
+        for _ in range(pairs):
+            without.measure(bare, steps, bench)
     watched = WAYS[way](bench)
-    for _ in range(max(2, 160 // steps)):
-        measure(watched, steps, bench)  # warm-up, and our own close looks, are not the cost of a usual step
-    rows = []
-    for n in range(pairs):
+    for _ in range(WARM_UP[name] // steps):
+        warm.measure(watched, steps, bench)
+    for number in range(pairs):
         # Each side comes first half of the time: what a block leaves behind counts for nobody.
-        second = measure(watched, steps, bench) if n % 2 else None
-        first = before[n] if stays else measure(bare, steps, bench)
-        rows.append((first, second or measure(watched, steps, bench)))
-    return [row[0] for row in rows], [row[1] for row in rows]
+        sides = [(with_it, watched)] if way in STAYS else [(with_it, watched), (without, bare)]
+        for side, loop in sides[:: -1 if number % 2 else 1]:
+            side.measure(loop, steps, bench)
+    return without, with_it
 
 
 def main(way: str, chosen: list[str]) -> None:
@@ -261,14 +288,14 @@ def main(way: str, chosen: list[str]) -> None:
         def bare(steps: int, bench: Bench = bench) -> None:
             bench.run(steps, bench.loader(steps))
 
-        without, with_it = blocks(bench, bare, way, name)
-        cpu = [b[0] - a[0] for a, b in zip(without, with_it, strict=True)]
-        wall = [b[1] - a[1] for a, b in zip(without, with_it, strict=True)]
+        without, with_it = take_turns(bench, bare, way, name)
+        apart = [b - a for a, b in zip(without.blocks, with_it.blocks, strict=True)]
+        low, _, high = statistics.quantiles(apart, n=4)
         found[name] = {
-            "bare_wall_us": statistics.median(row[1] for row in without),
-            "added_cpu_us": statistics.median(cpu),
-            "added_wall_us": statistics.median(wall),
-            "spread_cpu_us": statistics.quantiles(cpu, n=4)[2] - statistics.quantiles(cpu, n=4)[0],
+            "bare_wall_us": usual(without.wall),
+            "added_cpu_us": usual(with_it.cpu) - usual(without.cpu),
+            "added_wall_us": usual(with_it.wall) - usual(without.wall),
+            "error_us": 0.93 * (high - low) / len(apart) ** 0.5,
         }
     print("RESULT " + json.dumps(found), flush=True)
 

@@ -87,7 +87,7 @@ def test_plain_loop(auto: Auto) -> None:
     assert all(one.samples == 8 for one in found.records)
     usual = found.records[3].phases
     assert usual["data"] >= 0.004
-    assert {"forward", "backward", "optimizer", "zero_grad", "between"} <= set(usual)
+    assert {"forward", "backward", "optimizer", "between"} <= set(usual)
     assert not any(one.flags & ring.F_NO_UPDATE for one in found.records)
 
 

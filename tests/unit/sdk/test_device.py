@@ -60,7 +60,9 @@ def run(timer: DeviceTimer, steps: int) -> list[array[int]]:
     records = []
     for number in range(1, steps + 1):
         timer.begin()
-        timer.end(number)
+        flight = timer.end()
+        if flight is not None:
+            flight.number = number
         record = array("Q", ring.EMPTY_RECORD)
         timer.collect(record)
         records.append(record)
