@@ -104,8 +104,7 @@ def _next(auto: Auto, original: Any) -> Any:
                     recorder.device.begin()
                 auto.batches = 1
                 auto.size.count(batch, recorder)
-                if now > recorder.horizon:
-                    recorder.play(now)
+                recorder.play(now)
             else:
                 auto.got(state, asked, batch)
         except Exception as error:  # noqa: BLE001 — a batch of any kind may come; training goes on

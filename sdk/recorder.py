@@ -36,8 +36,8 @@ from .tape import Tape, clock
 from .writer import FOLD, RingWriter, Slots, memory_slots
 
 _HOUSEKEEPING_NS = 1_000_000_000
-_BEHIND_NS = 20_000_000
-"""So old the oldest mark may get before the tape is played back. What a reader sees is behind by that."""
+_PATIENCE_NS = 100_000_000
+"""A tape without a `step()` on it is played back after this time."""
 _NEVER = 1 << 62
 _COMPILING_NS = 10_000_000
 """Nothing compiles in less: shorter steps need not be asked."""
@@ -93,61 +93,50 @@ class Recorder(Tape):
     # ── playing back ─────────────────────────────────────────────────────────────────────────────
 
     def play(self, now: int) -> None:
+        """Make records of the marks so far. `now` is the begin of the mark that brought us here: what it
+        took from there is what a mark costs, in place."""
         self._catch_up(now)
         if self._limit and self.steps >= self._limit:
             self._limit = 0
             raise SystemExit(0)
 
     def _catch_up(self, now: int) -> None:
-        """Make records of the marks so far. `now` is the begin of the mark that brought us here: what it
-        took from there is what a mark costs, in place."""
+        """One function for what every step has, and one call more for what it may have: each call costs
+        a microsecond here, where nothing is in the caches."""
         entered = clock()
         self.horizon = _NEVER  # a mark inside is not the begin of another playback
-        self._mark_ns += (entered - now + _CALL_NS - self._mark_ns) >> 2
+        steps, scratch = self.steps, self._scratch
         count = len(self.marks)
         marks = self.marks[:count]
         del self.marks[:count]
         try:
-            if self.on:
-                self._play(marks, now)
+            for mark in marks if self.on else ():
+                if type(mark) is int and (mark < _EVENTS or mark >= _OTHER):
+                    at = mark & LOW
+                    if self._asked or self._closed:
+                        self._begin_phase(mark >> SHIFT, at)
+                    else:
+                        scratch[W_PHASES + self._cur] += at - self._since
+                        self._cur = mark >> SHIFT
+                        self._since = at
+                else:
+                    self._event(mark)
+            self._marks += count
+            if self.steps != steps and self.steps >= self.next_look and self.on_look is not None:
+                self.on_look(self.steps, now, self._duration)
+            if now > self._next_slow and self.steps:
+                self._slow(now)
         except Exception as error:  # noqa: BLE001 — the one guard of the loop; counted and shown
             if self.on_error is not None:
                 self.on_error(error)
         ended = clock()
+        self._mark_ns += (entered - now + _CALL_NS - self._mark_ns) >> 2
         self._overhead_ns += ended - entered
-        self.horizon = ended + _BEHIND_NS if self.on and not self._live_steps and not self._limit else 0
-
-    def _play(self, marks: list[Any], now: int) -> None:
-        """Phases inside a step are most of the tape: they are added up right here."""
-        steps, scratch = self.steps, self._scratch
-        inside = not self._closed and not self._asked
-        for mark in marks:
-            if inside and type(mark) is int and (mark < _EVENTS or mark >= _OTHER):
-                at = mark & LOW
-                scratch[W_PHASES + self._cur] += at - self._since
-                self._cur = mark >> SHIFT
-                self._since = at
-                self._marks += 1
-            else:
-                self._play_one(mark)
-                inside = not self._closed and not self._asked
-        if self.steps != steps and self.steps >= self.next_look and self.on_look is not None:
-            self.on_look(self.steps, now, self._duration)
-        if now > self._next_slow and self.steps:
-            self._slow(now)
-
-    def _play_one(self, mark: Any) -> None:
-        if type(mark) is tuple:
-            mark[0](*mark[1])
-        elif mark < _EVENTS or mark >= _OTHER:
-            self._begin_phase(mark >> SHIFT, mark & LOW)
-        else:
-            self._event(mark >> SHIFT, mark & LOW)
+        self.horizon = ended + _PATIENCE_NS if self.on and not self._live_steps and not self._limit else 0
 
     def _begin_phase(self, phase: int, now: int) -> None:
         """The step that a wait for data begins is rolled when the wait is over: the loader may be at its
         end, and then the wait belongs to the step before."""
-        self._marks += 1
         if self._asked:
             if phase == DATA:
                 return
@@ -164,20 +153,23 @@ class Recorder(Tape):
         self._cur = phase
         self._since = now
 
-    def _event(self, event: int, value: int) -> None:
+    def _event(self, mark: Any) -> None:
+        """Whatever is on the tape beside phases."""
+        if type(mark) is tuple:
+            mark[0](*mark[1])
+            return
+        event, value = mark >> SHIFT, mark & LOW
         if event == STEP:
             self._step(value)
         elif event == COMPLETE:
             self.close(value)
             self._begin_phase(DATA, value)
         elif event == END_STEP:
-            self._marks += 1
             self._roll(value)
         else:
             self._scratch[W_SAMPLES if event == SAMPLES else W_TOKENS] += value
 
     def _step(self, now: int) -> None:
-        self._marks += 1
         if self._asked:
             self._begin_phase(OTHER, now)
         if self._closed:
@@ -249,6 +241,7 @@ class Recorder(Tape):
         """A step somebody else has timed, which ends now (the seed's `log_iteration`)."""
         now = clock()
         self.later(self._log, now, now - max(0, int(seconds * 1e9)), samples)
+        self.horizon = 0
         self.mark(BETWEEN)
 
     def _log(self, now: int, began: int, samples: int) -> None:

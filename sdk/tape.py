@@ -1,9 +1,8 @@
 """The hot half of the recorder: what happens in the loop is written down, and nothing else.
 
-A mark is one integer, kept in a list and in the ring's live word. Some milliseconds later, at the first
-mark behind `horizon`, the tape is played back into records, many at once. Between two marks the training
-has thrown our code and data out of every cache; played back together they are fetched once, not at
-every mark.
+A mark is one integer, kept in a list and in the ring's live word. Once a step, when its record is
+complete, the tape is played back. Between two marks the training has thrown our code and data out of
+every cache; so a mark touches as little as it can, and what there is to compute is computed together.
 """
 
 from __future__ import annotations
@@ -35,6 +34,7 @@ class Tape:
         self.append = self.marks.append
         self.words = words
         self.horizon = 0
+        """The first mark behind this time plays the tape back."""
         self.names = PhaseNames()
         self.bits = self.names.bits
         self.stack: list[int] = []
@@ -120,14 +120,14 @@ class Tape:
         self.words[H_LIVE] = now | _BETWEEN
         if now > self.horizon:
             self.play(now)
+        self.horizon = 0
 
     def end_step(self) -> None:
         """The step ends here and the next one begins: for loops whose begin nobody sees."""
         now = clock()
         self.append(now | _END_STEP)
         self.words[H_LIVE] = now | _OTHER
-        if now > self.horizon:
-            self.play(now)
+        self.play(now)
 
     def later(self, what: Callable[..., None], *values: Any) -> None:
         """Call `what(*values)` when the tape has been played to here."""
