@@ -113,7 +113,6 @@ class Auto:
         if not self.updated:
             self.recorder.later(self.recorder.flag, ring.F_NO_UPDATE)
         self.recorder.later(self.recorder.close, clock())
-        self.recorder.horizon = 0
         self.work = self.updated = False
         self.batches = 0
 

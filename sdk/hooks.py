@@ -104,7 +104,8 @@ def _next(auto: Auto, original: Any) -> Any:
                     recorder.device.begin()
                 auto.batches = 1
                 auto.size.count(batch, recorder)
-                recorder.play(now)
+                if now > recorder.horizon:
+                    recorder.play(now)
             else:
                 auto.got(state, asked, batch)
         except Exception as error:  # noqa: BLE001 — a batch of any kind may come; training goes on

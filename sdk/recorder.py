@@ -36,8 +36,8 @@ from .tape import Tape, clock
 from .writer import FOLD, RingWriter, Slots, memory_slots
 
 _HOUSEKEEPING_NS = 1_000_000_000
-_PATIENCE_NS = 100_000_000
-"""A tape without a `step()` on it is played back after this time."""
+_BEHIND_NS = 5_000_000
+"""Quicker steps are played back together; so many ns of them a killed process takes with it."""
 _NEVER = 1 << 62
 _COMPILING_NS = 10_000_000
 """Nothing compiles in less: shorter steps need not be asked."""
@@ -132,7 +132,7 @@ class Recorder(Tape):
         ended = clock()
         self._mark_ns += (entered - now + _CALL_NS - self._mark_ns) >> 2
         self._overhead_ns += ended - entered
-        self.horizon = ended + _PATIENCE_NS if self.on and not self._live_steps and not self._limit else 0
+        self.horizon = ended + _BEHIND_NS if self.on and not self._live_steps and not self._limit else 0
 
     def _begin_phase(self, phase: int, now: int) -> None:
         """The step that a wait for data begins is rolled when the wait is over: the loader may be at its
@@ -241,7 +241,6 @@ class Recorder(Tape):
         """A step somebody else has timed, which ends now (the seed's `log_iteration`)."""
         now = clock()
         self.later(self._log, now, now - max(0, int(seconds * 1e9)), samples)
-        self.horizon = 0
         self.mark(BETWEEN)
 
     def _log(self, now: int, began: int, samples: int) -> None:

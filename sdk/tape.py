@@ -1,8 +1,9 @@
 """The hot half of the recorder: what happens in the loop is written down, and nothing else.
 
-A mark is one integer, kept in a list and in the ring's live word. Once a step, when its record is
-complete, the tape is played back. Between two marks the training has thrown our code and data out of
-every cache; so a mark touches as little as it can, and what there is to compute is computed together.
+A mark is one integer, kept in a list and in the ring's live word. The first mark that comes five
+milliseconds after the last playback plays the tape back into records: at once for all but very quick
+steps, and several of those together. Between two marks the training has thrown our code and data out of
+every cache, so a mark touches as little as it can, and what there is to compute is computed together.
 """
 
 from __future__ import annotations
@@ -120,14 +121,14 @@ class Tape:
         self.words[H_LIVE] = now | _BETWEEN
         if now > self.horizon:
             self.play(now)
-        self.horizon = 0
 
     def end_step(self) -> None:
         """The step ends here and the next one begins: for loops whose begin nobody sees."""
         now = clock()
         self.append(now | _END_STEP)
         self.words[H_LIVE] = now | _OTHER
-        self.play(now)
+        if now > self.horizon:
+            self.play(now)
 
     def later(self, what: Callable[..., None], *values: Any) -> None:
         """Call `what(*values)` when the tape has been played to here."""
