@@ -113,6 +113,7 @@ class Auto:
         if not self.updated:
             self.recorder.later(self.recorder.flag, ring.F_NO_UPDATE)
         self.recorder.later(self.recorder.close, clock())
+        self.recorder.words[ring.H_CLOSED] = self.recorder.closed = self.recorder.closed + 1
         self.work = self.updated = False
         self.batches = 0
 

@@ -23,7 +23,7 @@ from .phases import (
     OTHER,
     SHIFT,
 )
-from .ring import H_LIVE
+from .ring import H_CLOSED, H_LIVE
 from .tape import clock
 
 Undo = Callable[[], object]
@@ -87,6 +87,7 @@ def _next(auto: Auto, original: Any) -> Any:
             now = clock()
             recorder.append(now | _COMPLETE)
             recorder.words[H_LIVE] = now | _DATA
+            recorder.words[H_CLOSED] = recorder.closed = recorder.closed + 1
             asked = True
         else:
             asked = auto.asked(state)

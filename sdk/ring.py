@@ -50,6 +50,8 @@ H_PID_STARTED = 13
 """Process creation time in ns since the epoch, where there is no lock to tell a live writer; else 0."""
 H_OVERHEAD = 14
 """ns the monitor itself spent in the loop so far."""
+H_CLOSED = 15
+"""Steps whose work is done, committed or not: what a killed writer could not commit is counted as lost."""
 HEADER_WORDS = 128
 
 SCALARS_AT = 1024
@@ -129,6 +131,8 @@ KIND_WORKER = "worker"
 WORKER_PHASES = ("wait", "fetch", "collate", "send")
 
 SUFFIX = ".ring"
+MAX_UNCOMMITTED = 4096
+"""No writer lags behind further: a header that says more is broken."""
 INITIAL_SLOTS = 4096
 MAX_BYTES = 64 * 1024 * 1024
 
@@ -195,6 +199,7 @@ class Header(NamedTuple):
     dropped: int
     pid_started: int
     overhead_ns: int
+    closed: int
 
 
 def _exactly(fd: int, count: int, at: int) -> bytes:
@@ -236,6 +241,7 @@ def read_header(fd: int, size: int) -> Header:
         dropped=words[H_DROPPED],
         pid_started=words[H_PID_STARTED],
         overhead_ns=words[H_OVERHEAD],
+        closed=min(words[H_CLOSED], words[H_HEAD] + MAX_UNCOMMITTED),
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from .device import DeviceTimer, Flight
 from .phases import BETWEEN, DATA, END_STEP, LIVE, LOW, OTHER, SAMPLES, SHIFT, STEP, TOKENS, PhaseNames
-from .ring import H_LIVE
+from .ring import H_CLOSED, H_LIVE
 
 clock = time.monotonic_ns
 
@@ -26,7 +26,19 @@ _STEP, _END_STEP, _SAMPLES, _TOKENS = (event << SHIFT for event in (STEP, END_ST
 class Tape:
     """One loop, one thread. Every method is harmless when the recorder is off: then `thread` is nobody's."""
 
-    __slots__ = ("append", "bits", "device", "horizon", "marks", "names", "on", "stack", "thread", "words")
+    __slots__ = (
+        "append",
+        "bits",
+        "closed",
+        "device",
+        "horizon",
+        "marks",
+        "names",
+        "on",
+        "stack",
+        "thread",
+        "words",
+    )
 
     def __init__(self, words: memoryview) -> None:
         self.thread = get_ident()
@@ -41,6 +53,8 @@ class Tape:
         self.stack: list[int] = []
         """Marks to go back to, of the phases that stand still around the open one."""
         self.device: DeviceTimer | None = None
+        self.closed = 0
+        """Steps whose work is done; the ring's `H_CLOSED`."""
         self.on = True
 
     def play(self, now: int) -> None:
@@ -118,7 +132,9 @@ class Tape:
         if self.device is not None:
             self.submitted()
         self.append(now | _STEP)
-        self.words[H_LIVE] = now | _BETWEEN
+        words = self.words
+        words[H_LIVE] = now | _BETWEEN
+        words[H_CLOSED] = self.closed = self.closed + 1
         if now > self.horizon:
             self.play(now)
 
@@ -127,6 +143,7 @@ class Tape:
         now = clock()
         self.append(now | _END_STEP)
         self.words[H_LIVE] = now | _OTHER
+        self.words[H_CLOSED] = self.closed = self.closed + 1
         if now > self.horizon:
             self.play(now)
 

@@ -100,7 +100,7 @@ class Follower:
         self._refresh_meta()
         before = self.cursor
         self._read_records(now)
-        if pid is None and self.cursor == before:
+        if pid is None and (self.cursor == before or self.cursor >= self.header.head):
             self._give_up()
         if self.figures is not None:
             self._read_scalars()
@@ -133,11 +133,15 @@ class Follower:
             self.cursor = block.cursor
 
     def _give_up(self) -> None:
-        """A dead writer's records that never became whole will not do so any more: they are lost."""
-        missing = self.header.head - max(self.cursor, self.stored)
+        """A dead writer's records that never became whole will not do so any more: they are lost. So are
+        the steps it had done and not written yet."""
+        last = self.header.head
+        if self.header.state == ring.S_RUNNING:
+            last = max(last, self.header.closed)
+        missing = last - max(self.cursor, self.stored)
         if missing > 0:
             self.counters.lost += missing
-            self.cursor = self.header.head
+            self.cursor = last
             if self.sink is not None:
                 self.sink.records(self.identity, None, self.counters)
 

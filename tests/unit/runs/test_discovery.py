@@ -75,6 +75,20 @@ def test_hostile_headers_are_refused(tmp_path: Path, words: dict[str, int]) -> N
     assert reader.followers == [] and reader.dropped["rings.broken"] == 1
 
 
+def test_steps_a_killed_writer_had_done_but_not_written_are_lost_ones(tmp_path: Path) -> None:
+    """GIVEN a writer killed with three steps not yet committed WHEN read THEN read + lost is what it did."""
+    script = Script(tmp_path)
+    script.steps([10.0] * 5)
+    script.writer.words[ring.H_CLOSED] = 8
+    script.writer.words[ring.H_PID] = 2**30
+    os.close(script.writer._fd)  # what the kernel does to the lock of a killed process
+    reader = RunReader([tmp_path], keep_ended=float("inf"))
+    reader.poll(script.now())
+    reader.poll(script.now())
+    (run,) = reader.runs(script.now(), (), ())
+    assert (run.state, run.steps, run.lost) == ("killed", 8, 3)
+
+
 def test_a_head_without_records_reads_as_lost(tmp_path: Path) -> None:
     _forged(tmp_path / "liar.0.ring", H_HEAD=1_000_000, H_PID=2**30)
     reader = RunReader([tmp_path], keep_ended=float("inf"))
