@@ -21,9 +21,10 @@ class Case:
     """Words that would name at least its phase."""
     comparable: bool = True
     """Whether the fixed run measures the finding's prediction (a leak has none)."""
-
     whole: bool = False
     """Judge the whole run, warm-up included (compilation is warm-up)."""
+    held_out: bool = False
+    """Written before the prediction model was last changed and never used to tune it."""
 
     @property
     def path(self) -> Path:
@@ -38,7 +39,7 @@ INPUT = "input|dataloader|data load|loader"
 COMPUTE = "compute|backward|forward"
 RESIDUAL = "residual|overhead|host"
 
-CASES = (
+DEVELOPMENT = (
     Case(
         "windows_forecast",
         "scaler per sample",
@@ -100,6 +101,9 @@ CASES = (
         RESIDUAL,
     ),
     Case("two_ranks", "slow rank", ("distributed.straggler",), "straggler", "straggler|imbalance"),
+)
+
+HEALTHY = (
     Case("ok_tabular", "", ()),
     Case("ok_vision", "", ()),
     Case("ok_lstm", "", ()),
@@ -108,3 +112,37 @@ CASES = (
     Case("ok_accumulate", "", ()),
     Case("ok_graph", "", ()),
 )
+
+
+def _held(script: str, cause: str, id: str, full: str, half: str) -> Case:
+    return Case(script, cause, (id,), full, half, held_out=True)
+
+
+HELD_OUT = (
+    _held(
+        "bird_calls", "spectrogram per sample", "input.slow_getitem", "getitem|per-sample|transform", INPUT
+    ),
+    _held("packed_tiles", "no workers, random crops", "input.no_workers", "num_workers", INPUT),
+    _held("clinic_notes", "padding in Python", "input.slow_collate", "collate", INPUT),
+    _held("hard_examples", "weighted draw per batch", "input.slow_sampler", "sampler", INPUT),
+    _held("remote_scans", "two workers, slow line", "input.too_few_workers", "num_workers", INPUT),
+    _held("nightly_refit", "workers restarted", "input.workers_restarted", "persistent", INPUT),
+    _held("plankton", "batch of 4", "compute.small_batch", "batch size|batch_size|larger batch", COMPUTE),
+    _held("spectral_lines", "float64", "compute.double_precision", "float64|double", COMPUTE),
+    _held("vibration_rnn", "anomaly mode", "compute.anomaly_mode", "anomaly", COMPUTE),
+    _held("prototypes", "loss sample by sample", "compute.python_loop", "loop|vectori", COMPUTE),
+    _held("shared_cores", "6 threads", "compute.threads_oversubscribed", "thread|oversubscri", COMPUTE),
+    _held(
+        "deep_decoder", "checkpointing", "compute.activation_checkpointing", "checkpoint|recomput", COMPUTE
+    ),
+    _held("expert_groups", "a group per parameter", "compute.optimizer_unfused", "fused|group", "optimizer"),
+    _held("speaker_id", "validation every 25", "compute.validation_too_often", "validat", RESIDUAL),
+    _held("spot_instance", "checkpoint every 10", "compute.checkpoint_stalls", "checkpoint", RESIDUAL),
+    _held("averaged_weights", "average through copies", "compute.state_copies", "copy|deepcopy", RESIDUAL),
+    _held("weight_histograms", "histograms every step", "compute.logging_too_often", "logging", RESIDUAL),
+    _held("ranking_auc", "AUC every step", "compute.metrics_every_step", "metric", RESIDUAL),
+    _held("polite_worker", "sleep of 4 ms", "compute.sleep", "sleep", RESIDUAL),
+    _held("tidy_sweeper", "gc.collect every 5", "job.gc_pauses", "garbage|gc", RESIDUAL),
+)
+
+CASES = (*DEVELOPMENT, *HELD_OUT, *HEALTHY)

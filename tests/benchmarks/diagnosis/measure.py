@@ -34,6 +34,9 @@ class Result:
     inside: bool | None = None
     error: float | None = None
     """likely / realised - 1."""
+    width: float | None = None
+    """high / low: how much the range leaves open."""
+    held_out: bool = False
     seconds: float | None = None
     peer: str = ""
     peer_points: float | None = None
@@ -98,7 +101,7 @@ def judge(case: Case, naive: dict[str, Any], fixed: dict[str, Any] | None) -> Re
     serious = [
         finding["id"] for finding in naive["findings"] if finding["severity"] in ("warning", "critical")
     ]
-    result = Result(case.script, case.cause, list(case.expected), found, serious)
+    result = Result(case.script, case.cause, list(case.expected), found, serious, held_out=case.held_out)
     result.title = naive["findings"][0]["title"] if naive["findings"] else naive["verdict"]
     result.top1 = (
         (found[:1] == ["healthy.ok"] and not serious)
@@ -123,3 +126,4 @@ def _verify(result: Result, case: Case, naive: dict[str, Any], fixed: dict[str, 
     result.predicted = {key: speedup[key] for key in ("low", "likely", "high")}
     result.inside = speedup["low"] * 0.97 <= result.realised <= speedup["high"] * 1.03
     result.error = speedup["likely"] / result.realised - 1.0
+    result.width = speedup["high"] / speedup["low"]
