@@ -21,6 +21,32 @@ def compute_change(run: RunContext, left: float) -> Change:
     )
 
 
+HEAVY = {"Conv1d", "Conv2d", "Conv3d", "ConvTranspose2d", "LSTM", "GRU", "RNN", "LSTMCell", "GRUCell"} | {
+    "MultiheadAttention", "TransformerEncoderLayer", "TransformerDecoderLayer", "Transformer",
+}  # fmt: skip
+"""Layers that use each parameter many times a sample."""
+
+
+def arithmetic_seconds(run: RunContext) -> float | None:
+    """Seconds of forward and backward that are arithmetic, where all layers are dense and the parameters
+    tell; None elsewhere."""
+    layers, parameters = run.setting("model", "layers"), run.count("model", "parameters")
+    if run.has_cuda or not isinstance(layers, list) or not layers or not parameters:
+        return None
+    if set(map(str, layers)) & HEAVY:
+        return None
+    return 6.0 * parameters * (run.batch_size or 1) / run.policy.cpu_flops
+
+
+def model_seconds(run: RunContext) -> float | None:
+    """Seconds the model's own forward and backward take together, by its size; None when that does not
+    tell."""
+    arithmetic, modules = arithmetic_seconds(run), run.count("model", "modules")
+    if arithmetic is None or not modules:
+        return None
+    return arithmetic + 2 * modules * run.policy.op_seconds_cpu
+
+
 def ampere(run: RunContext) -> bool:
     """The GPU has TF32 (compute capability 8 or newer), as far as known."""
     for gpu in run.gpus:

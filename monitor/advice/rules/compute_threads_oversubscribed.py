@@ -12,7 +12,12 @@ from __future__ import annotations
 from monitor.advice.context import RunContext
 from monitor.advice.finding import percent
 from monitor.advice.rule import Advice, rule
-from monitor.advice.whatif import Change
+from monitor.advice.whatif import Change, Saving
+
+FORWARD_PER_BACKWARD = 0.8
+"""What forward takes of backward's time at most, as a rule."""
+CROWD = 0.1
+"""How much longer everything takes for each thread too many on a core."""
 
 
 @rule(
@@ -44,8 +49,17 @@ def check(run: RunContext) -> Advice | None:
             "ranks": local,
             "omp_env": run.setting("threads", "omp_env"),
         },
-        what=Change(everything=max(0.25, 1.0 - 0.14 * excess)),
-        low=Change(everything=0.92),
-        high=Change(everything=max(0.06, 1.0 - 0.3 * excess)),
+        what=_calm(run, excess, 1.0),
+        low=_calm(run, excess, 0.4),
+        high=_calm(run, excess, 2.0),
         because=f"{excess:.1f} threads compete for each core",
     )
+
+
+def _calm(run: RunContext, excess: float, doubt: float) -> Change:
+    """Every parallel region waits for threads that have no core: longer with each one too many. Where that
+    hits forward alone, backward (in a thread of its own) shows what forward should take."""
+    forward, backward = (run.seconds(phase) for phase in run.forward_phases)
+    odd = max(0.0, forward - FORWARD_PER_BACKWARD * backward) if backward > 0 else 0.0
+    crowd = 1.0 / (1.0 + doubt * CROWD * (excess - 1.0))
+    return Change(savings=(Saving(run.forward_phases[0], odd, "threads"),), everything=crowd)

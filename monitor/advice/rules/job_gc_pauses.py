@@ -23,7 +23,7 @@ def check(run: RunContext) -> Advice | None:
     cost = min(max(job.seconds, _collector_seconds(run)), 0.995 * (run.period or 0.0))
     if run.period is None or cost < run.policy.gc_share * run.period:
         return None
-    what = Change(savings=(Saving("*", cost, "gc"),))
+    what = Change(savings=(Saving("*", run.saved_beyond(cost), "gc"),))
     explicit = job.spot is not None
     where = f" at {job.spot.words}" if job.spot else ""
     return Advice(
@@ -42,7 +42,7 @@ def check(run: RunContext) -> Advice | None:
             **hotlines.evidence(run, job.spot),
         },
         what=scaled(what, 1.0 if explicit else 0.9),
-        low=scaled(what, 0.9 if explicit else 0.5),
+        low=scaled(what, 0.98 if explicit else 0.6),
         high=scaled(what, 1.0),
         because=f"{seconds(cost)} of {seconds(run.period)} a step is collection",
     )
