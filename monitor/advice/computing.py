@@ -38,6 +38,35 @@ def arithmetic_seconds(run: RunContext) -> float | None:
     return 6.0 * parameters * (run.batch_size or 1) / run.policy.cpu_flops
 
 
+OVERHEAD = {
+    "Conv": 390e-6,
+    "LSTM": 900e-6,
+    "GRU": 1200e-6,
+    "RNN": 800e-6,
+    "Multihead": 300e-6,
+    "Transformer": 100e-6,
+    "Batch": 60e-6,
+    "Group": 60e-6,
+    "Linear": 50e-6,
+    "Embedding": 40e-6,
+    "Layer": 35e-6,
+}
+"""What a layer of this kind costs a step on a CPU however small its input is, forward and backward."""
+OVERHEAD_OTHERWISE = 12e-6
+
+
+def overhead_seconds(run: RunContext) -> float:
+    """Seconds of forward and backward that any batch costs, by the number of modules and their kinds."""
+    layers, modules = run.setting("model", "layers"), run.count("model", "modules") or 0
+    if not isinstance(layers, list) or not layers:
+        return 2 * modules * run.policy.op_seconds_cpu
+    costs = [
+        next((cost for kind, cost in OVERHEAD.items() if str(layer).startswith(kind)), OVERHEAD_OTHERWISE)
+        for layer in layers
+    ]
+    return modules * sum(costs) / len(costs)
+
+
 def model_seconds(run: RunContext) -> float | None:
     """Seconds the model's own forward and backward take together, by its size; None when that does not
     tell."""

@@ -34,9 +34,11 @@ COLD_SECONDS, COLD_SHARE = 120e-6, 0.45
 more than this share of it."""
 COLD_AFTER = 3e-3
 """So much work in between makes half of that loss."""
-DOUBT_LEAST, DOUBT_MOST = 0.05, 0.25
+DOUBT_LEAST, DOUBT_MOST = 0.08, 0.25
 """How much (as the logarithm of a ratio) the rest of a step differs from one run to the next, and how
-much when it is all that a remedy leaves: the smaller the rest, the less of it was seen by itself."""
+much more when it is all that a remedy leaves: the smaller the rest, the less of it was seen by itself."""
+DOUBT_SHARE = 0.6
+"""Runs differ, but whether there is a gain at all is not in doubt: at most this share of its logarithm."""
 LESS, MORE = 0.85, 1.1
 """How much of a change happens at least and at most where its rule has no bounds of its own."""
 
@@ -212,7 +214,7 @@ def in_range(likely: float, least: float, most: float, why: str) -> Speedup:
     """The range around a likely gain: the rule's own bounds widened by the doubt about the rest."""
     least, most = max(1.0, min(least, likely)), max(most, likely)
     gone = 1.0 - 1.0 / likely
-    doubt = DOUBT_LEAST + DOUBT_MOST * gone * gone
+    doubt = min(DOUBT_LEAST, DOUBT_SHARE * log(likely)) + DOUBT_MOST * gone * gone
     low = max(1.0, likely * exp(-hypot(log(likely / least), doubt)))
     high = min(MAX_SPEEDUP, likely * exp(hypot(log(most / likely), doubt)))
     return Speedup(low=round(low, 3), likely=round(likely, 3), high=round(max(high, likely), 3), why=why)

@@ -32,7 +32,7 @@ def check(run: RunContext) -> Advice | None:
         evidence={"compute_share": share, "anomaly": True},
         what=compute_change(run, left),
         low=compute_change(run, min(0.85, 1.45 * left)),
-        high=compute_change(run, 0.75 * left),
+        high=compute_change(run, 0.65 * left),
         because=f"tracing and NaN checks go, on {percent(share)} of the step",
         severity=None,
     )
@@ -44,4 +44,4 @@ def _left(run: RunContext) -> float:
     forward, backward = (run.seconds(phase) for phase in run.forward_phases)
     if backward <= 0:
         return 0.5
-    return min(0.62, max(0.2, 0.72 - 0.2 * forward / backward))
+    return max(0.25, 0.62 - 0.15 * forward / backward)

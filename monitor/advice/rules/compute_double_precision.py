@@ -47,4 +47,4 @@ def _left(run: RunContext) -> float:
     fixed = min(0.9, max(0.0, overhead / passes)) if passes > 0 else 0.0
     layers = run.setting("model", "layers")
     slow = isinstance(layers, list) and any(str(layer).startswith(SLOW) for layer in layers)
-    return fixed + (1.0 - fixed) * (0.35 if slow else 0.5)
+    return fixed + (1.0 - fixed) * (0.42 if slow else 0.5)

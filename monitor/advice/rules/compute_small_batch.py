@@ -10,7 +10,7 @@ Gain: k·(a + bB) / (a + bkB) for a batch k times as large, in samples per secon
 
 from __future__ import annotations
 
-from monitor.advice.computing import arithmetic_seconds
+from monitor.advice.computing import arithmetic_seconds, overhead_seconds
 from monitor.advice.context import RunContext
 from monitor.advice.finding import percent, seconds
 from monitor.advice.rule import Advice, rule
@@ -94,7 +94,9 @@ def _grown(run: RunContext, factor: int, doubt: float) -> Change:
     """A batch `factor` times as large; what grows with it is `doubt` times what the figures say."""
     grows = {"data": _loading(run)}
     compute = run.seconds("forward") + run.seconds("backward")
-    left = 1.0 - _launching(run) / compute if compute > 0 else 0.0
+    needed = arithmetic_seconds(run)
+    variable = needed if needed is not None else max(0.1 * compute, compute - overhead_seconds(run))
+    left = min(1.0, variable / compute) if compute > 0 else 0.0
     grows |= {phase: left * run.seconds(phase) for phase in ("forward", "backward")}
     names = [*run.phases, "data"]
     fixed = {name: max(0.0, run.seconds(name) - doubt * grows.get(name, 0.0)) for name in names}

@@ -14,8 +14,8 @@ from monitor.advice.finding import percent
 from monitor.advice.rule import Advice, rule
 from monitor.advice.whatif import Change, Saving
 
-FORWARD_PER_BACKWARD = 0.8
-"""What forward takes of backward's time at most, as a rule."""
+FORWARD_PER_BACKWARD, BACKWARD_PER_FORWARD = 0.8, 2.2
+"""What one pass takes of the other's time at most, as a rule."""
 CROWD = 0.1
 """How much longer everything takes for each thread too many on a core."""
 
@@ -51,15 +51,21 @@ def check(run: RunContext) -> Advice | None:
         },
         what=_calm(run, excess, 1.0),
         low=_calm(run, excess, 0.4),
-        high=_calm(run, excess, 2.0),
+        high=_calm(run, excess, 2.5),
         because=f"{excess:.1f} threads compete for each core",
     )
 
 
 def _calm(run: RunContext, excess: float, doubt: float) -> Change:
     """Every parallel region waits for threads that have no core: longer with each one too many. Where that
-    hits forward alone, backward (in a thread of its own) shows what forward should take."""
+    hits one pass and not the other (backward has a thread of its own), the other one shows what it should
+    take."""
     forward, backward = (run.seconds(phase) for phase in run.forward_phases)
-    odd = max(0.0, forward - FORWARD_PER_BACKWARD * backward) if backward > 0 else 0.0
+    savings, sure = [], doubt**0.5
+    if forward > 0 and backward > 0:
+        savings = [
+            Saving(run.forward_phases[0], forward - FORWARD_PER_BACKWARD / sure * backward, "threads"),
+            Saving("backward", backward - BACKWARD_PER_FORWARD / sure * forward, "threads"),
+        ]
     crowd = 1.0 / (1.0 + doubt * CROWD * (excess - 1.0))
-    return Change(savings=(Saving(run.forward_phases[0], odd, "threads"),), everything=crowd)
+    return Change(savings=tuple(one for one in savings if one.seconds > 0), everything=crowd)

@@ -114,35 +114,61 @@ HEALTHY = (
 )
 
 
-def _held(script: str, cause: str, id: str, full: str, half: str) -> Case:
-    return Case(script, cause, (id,), full, half, held_out=True)
+def _one(script: str, cause: str, id: str, full: str, half: str) -> Case:
+    return Case(script, cause, (id,), full, half)
+
+
+SECOND = (
+    _one("bird_calls", "spectrogram per sample", "input.slow_getitem", "getitem|per-sample|transform", INPUT),
+    _one("packed_tiles", "no workers, random crops", "input.no_workers", "num_workers", INPUT),
+    _one("clinic_notes", "padding in Python", "input.slow_collate", "collate", INPUT),
+    _one("hard_examples", "weighted draw per batch", "input.slow_sampler", "sampler", INPUT),
+    _one("remote_scans", "two workers, slow line", "input.too_few_workers", "num_workers", INPUT),
+    _one("nightly_refit", "workers restarted", "input.workers_restarted", "persistent", INPUT),
+    _one("plankton", "batch of 4", "compute.small_batch", "batch size|batch_size|larger batch", COMPUTE),
+    _one("spectral_lines", "float64", "compute.double_precision", "float64|double", COMPUTE),
+    _one("vibration_rnn", "anomaly mode", "compute.anomaly_mode", "anomaly", COMPUTE),
+    _one("prototypes", "loss sample by sample", "compute.python_loop", "loop|vectori", COMPUTE),
+    _one("shared_cores", "6 threads", "compute.threads_oversubscribed", "thread|oversubscri", COMPUTE),
+    _one("deep_decoder", "checkpointing", "compute.activation_checkpointing", "checkpoint|recomput", COMPUTE),
+    _one("expert_groups", "a group per parameter", "compute.optimizer_unfused", "fused|group", "optimizer"),
+    _one("speaker_id", "validation every 25", "compute.validation_too_often", "validat", RESIDUAL),
+    _one("spot_instance", "checkpoint every 10", "compute.checkpoint_stalls", "checkpoint", RESIDUAL),
+    _one("averaged_weights", "average through copies", "compute.state_copies", "copy|deepcopy", RESIDUAL),
+    _one("weight_histograms", "histograms every step", "compute.logging_too_often", "logging", RESIDUAL),
+    _one("ranking_auc", "AUC every step", "compute.metrics_every_step", "metric", RESIDUAL),
+    _one("polite_worker", "sleep of 4 ms", "compute.sleep", "sleep", RESIDUAL),
+    _one("tidy_sweeper", "gc.collect every 5", "job.gc_pauses", "garbage|gc", RESIDUAL),
+)
+
+"""Written before the prediction model was changed; it failed on some of them and was changed again."""
+
+
+def _held(script: str, cause: str, id: str, full: str, half: str, *, whole: bool = False) -> Case:
+    return Case(script, cause, (id,), full, half, whole=whole, held_out=True)
 
 
 HELD_OUT = (
+    _held("stock_bars", "indicators per sample", "input.slow_getitem", "getitem|per-sample|transform", INPUT),
+    _held("traffic_lights", "no workers, samples wait", "input.no_workers", "num_workers", INPUT),
+    _held("mixed_baskets", "encoding item by item", "input.slow_collate", "collate", INPUT),
     _held(
-        "bird_calls", "spectrogram per sample", "input.slow_getitem", "getitem|per-sample|transform", INPUT
+        "forum_votes", "6 workers for cheap rows", "input.too_many_workers", "too many|fewer workers", INPUT
     ),
-    _held("packed_tiles", "no workers, random crops", "input.no_workers", "num_workers", INPUT),
-    _held("clinic_notes", "padding in Python", "input.slow_collate", "collate", INPUT),
-    _held("hard_examples", "weighted draw per batch", "input.slow_sampler", "sampler", INPUT),
-    _held("remote_scans", "two workers, slow line", "input.too_few_workers", "num_workers", INPUT),
-    _held("nightly_refit", "workers restarted", "input.workers_restarted", "persistent", INPUT),
-    _held("plankton", "batch of 4", "compute.small_batch", "batch size|batch_size|larger batch", COMPUTE),
-    _held("spectral_lines", "float64", "compute.double_precision", "float64|double", COMPUTE),
-    _held("vibration_rnn", "anomaly mode", "compute.anomaly_mode", "anomaly", COMPUTE),
-    _held("prototypes", "loss sample by sample", "compute.python_loop", "loop|vectori", COMPUTE),
-    _held("shared_cores", "6 threads", "compute.threads_oversubscribed", "thread|oversubscri", COMPUTE),
-    _held(
-        "deep_decoder", "checkpointing", "compute.activation_checkpointing", "checkpoint|recomput", COMPUTE
-    ),
-    _held("expert_groups", "a group per parameter", "compute.optimizer_unfused", "fused|group", "optimizer"),
-    _held("speaker_id", "validation every 25", "compute.validation_too_often", "validat", RESIDUAL),
-    _held("spot_instance", "checkpoint every 10", "compute.checkpoint_stalls", "checkpoint", RESIDUAL),
-    _held("averaged_weights", "average through copies", "compute.state_copies", "copy|deepcopy", RESIDUAL),
-    _held("weight_histograms", "histograms every step", "compute.logging_too_often", "logging", RESIDUAL),
-    _held("ranking_auc", "AUC every step", "compute.metrics_every_step", "metric", RESIDUAL),
-    _held("polite_worker", "sleep of 4 ms", "compute.sleep", "sleep", RESIDUAL),
-    _held("tidy_sweeper", "gc.collect every 5", "job.gc_pauses", "garbage|gc", RESIDUAL),
+    _held("season_fit", "workers restarted", "input.workers_restarted", "persistent", INPUT),
+    _held("sms_spam", "batch of 8", "compute.small_batch", "batch size|batch_size|larger batch", COMPUTE),
+    _held("heat_equation", "float64", "compute.double_precision", "float64|double", COMPUTE),
+    _held("drum_loops", "anomaly mode", "compute.anomaly_mode", "anomaly", COMPUTE),
+    _held("protein_pairs", "loss pair by pair", "compute.python_loop", "loop|vectori", COMPUTE),
+    _held("many_hands", "10 threads", "compute.threads_oversubscribed", "thread|oversubscri", COMPUTE),
+    _held("ragged_batches", "recompiles", "compute.recompiles", "recompil", COMPUTE, whole=True),
+    _held("slice_check", "validation every 5", "compute.validation_too_often", "validat", RESIDUAL),
+    _held("gene_saves", "checkpoint every 2", "compute.checkpoint_stalls", "checkpoint", RESIDUAL),
+    _held("best_so_far", "copies every step", "compute.state_copies", "copy|deepcopy", RESIDUAL),
+    _held("chatty_agent", "log lines every step", "compute.logging_too_often", "logging", RESIDUAL),
+    _held("river_scores", "scores every step", "compute.metrics_every_step", "metric", RESIDUAL),
+    _held("meter_reading", "sleep of 20 ms", "compute.sleep", "sleep", RESIDUAL),
+    _held("claims_cleanup", "gc.collect every step", "job.gc_pauses", "garbage|gc", RESIDUAL),
 )
 
-CASES = (*DEVELOPMENT, *HELD_OUT, *HEALTHY)
+CASES = (*DEVELOPMENT, *SECOND, *HELD_OUT, *HEALTHY)
