@@ -361,11 +361,13 @@ class Recorder:
     # ── ends ─────────────────────────────────────────────────────────────────────────────────────
 
     def finish(self, state: int) -> None:
-        """Commit what `step()` has closed; work that was never closed by it is not a step."""
+        """Commit what `step()` has closed; work that was never closed by it is not a step. What comes
+        after the last step (an end, workers going) is not between two of them."""
         if not self.on:
             return
         if self.begun and self.closed:
-            self.roll(clock() if not self.step_mode else self.closed)
+            last = self._since if self.cur == BETWEEN else clock()
+            self.roll(last if not self.step_mode else self.closed)
         self.fold()
         self._words = self._slots.words
         self._words[H_LIVE] = LIVE[OTHER] | (clock() & LIVE_MASK)

@@ -33,7 +33,7 @@ def arithmetic_seconds(run: RunContext) -> float | None:
     layers, parameters = run.setting("model", "layers"), run.count("model", "parameters")
     if run.has_cuda or not isinstance(layers, list) or not layers or not parameters:
         return None
-    if set(map(str, layers)) & HEAVY:
+    if set(map(str, layers)) & HEAVY or any(str(layer).startswith("Embedding") for layer in layers):
         return None
     return 6.0 * parameters * (run.batch_size or 1) / run.policy.cpu_flops
 
@@ -53,6 +53,8 @@ OVERHEAD = {
 }
 """What a layer of this kind costs a step on a CPU however small its input is, forward and backward."""
 OVERHEAD_OTHERWISE = 12e-6
+TENSOR_SECONDS = 80e-6
+"""The same for each tensor of parameters: the probe may see less of a model than the optimizer has."""
 
 
 def overhead_seconds(run: RunContext) -> float:
@@ -64,7 +66,8 @@ def overhead_seconds(run: RunContext) -> float:
         next((cost for kind, cost in OVERHEAD.items() if str(layer).startswith(kind)), OVERHEAD_OTHERWISE)
         for layer in layers
     ]
-    return modules * sum(costs) / len(costs)
+    tensors = run.count("model", "tensors") or 0
+    return max(modules * sum(costs) / len(costs), TENSOR_SECONDS * tensors)
 
 
 def model_seconds(run: RunContext) -> float | None:

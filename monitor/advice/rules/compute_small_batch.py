@@ -27,7 +27,7 @@ def check(run: RunContext) -> Advice | None:
         return None
     fixed = fixed_seconds(run)
     share = fixed / run.period
-    factor = _factor(run, batch, fixed)
+    factor = _factor(run, batch)
     if share < run.policy.fixed_share or factor < 2:
         return None
     larger = batch * factor
@@ -77,9 +77,10 @@ def _launching(run: RunContext) -> float:
     return min(compute * 0.9, modules * 2 * run.policy.op_seconds_cpu)
 
 
-def _factor(run: RunContext, batch: int, fixed: float) -> int:
+def _factor(run: RunContext, batch: int) -> int:
     """How many times larger: until the fixed part is small, with steps enough left in an epoch."""
-    variable = max(1e-9, (run.period or 0.0) - fixed)
+    variable = max(1e-9, sum(_growing(run).values()))
+    fixed = max(0.0, (run.period or 0.0) - variable)
     samples = run.count("loader", "dataset_len")
     factor = 1
     while factor < 64 and fixed / (fixed + variable * factor) > 0.2 and batch * factor < 128:
@@ -92,15 +93,19 @@ def _factor(run: RunContext, batch: int, fixed: float) -> int:
 
 def _grown(run: RunContext, factor: int, doubt: float) -> Change:
     """A batch `factor` times as large; what grows with it is `doubt` times what the figures say."""
-    grows = {"data": _loading(run)}
+    grows = _growing(run)
+    names = {*run.phases, "data"}
+    fixed = {name: max(0.0, run.seconds(name) - doubt * grows.get(name, 0.0)) for name in names}
+    return Change(batch=float(factor), fixed=fixed)
+
+
+def _growing(run: RunContext) -> dict[str, float]:
+    """Seconds of each phase that grow with the batch: the b·B of t(B) = a + b·B."""
     compute = run.seconds("forward") + run.seconds("backward")
     needed = arithmetic_seconds(run)
     variable = needed if needed is not None else max(0.1 * compute, compute - overhead_seconds(run))
     left = min(1.0, variable / compute) if compute > 0 else 0.0
-    grows |= {phase: left * run.seconds(phase) for phase in ("forward", "backward")}
-    names = [*run.phases, "data"]
-    fixed = {name: max(0.0, run.seconds(name) - doubt * grows.get(name, 0.0)) for name in names}
-    return Change(batch=float(factor), fixed=fixed)
+    return {"data": _loading(run)} | {phase: left * run.seconds(phase) for phase in ("forward", "backward")}
 
 
 def _loading(run: RunContext) -> float:

@@ -9,6 +9,7 @@ Gain: compute at half to a fifth of its time when heavily oversubscribed.
 
 from __future__ import annotations
 
+from monitor.advice.computing import model_seconds
 from monitor.advice.context import RunContext
 from monitor.advice.finding import percent
 from monitor.advice.rule import Advice, rule
@@ -59,7 +60,7 @@ def check(run: RunContext) -> Advice | None:
 def _calm(run: RunContext, excess: float, doubt: float) -> Change:
     """Every parallel region waits for threads that have no core: longer with each one too many. Where that
     hits one pass and not the other (backward has a thread of its own), the other one shows what it should
-    take."""
+    take; the model's size shows what both should, at most."""
     forward, backward = (run.seconds(phase) for phase in run.forward_phases)
     savings, sure = [], doubt**0.5
     if forward > 0 and backward > 0:
@@ -67,5 +68,21 @@ def _calm(run: RunContext, excess: float, doubt: float) -> Change:
             Saving(run.forward_phases[0], forward - FORWARD_PER_BACKWARD / sure * backward, "threads"),
             Saving("backward", backward - BACKWARD_PER_FORWARD / sure * forward, "threads"),
         ]
-    crowd = 1.0 / (1.0 + doubt * CROWD * (excess - 1.0))
-    return Change(savings=tuple(one for one in savings if one.seconds > 0), everything=crowd)
+        odd = [one for one in savings if one.seconds > 0]
+        savings = max(
+            odd, _by_size(run, forward, backward), key=lambda them: sum(one.seconds for one in them)
+        )
+    crowd = min(1.0, 1.6 / doubt) / (1.0 + doubt * CROWD * (excess - 1.0))
+    return Change(savings=tuple(savings), everything=crowd)
+
+
+def _by_size(run: RunContext, forward: float, backward: float) -> list[Saving]:
+    """Both passes down to what a model of this size takes, where that is less than half of them."""
+    needed = model_seconds(run)
+    left = needed / (forward + backward) if needed is not None else 1.0
+    if left > 0.5:
+        return []
+    return [
+        Saving(run.forward_phases[0], (1.0 - left) * forward, "threads"),
+        Saving("backward", (1.0 - left) * backward, "threads"),
+    ]

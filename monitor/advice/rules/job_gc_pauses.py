@@ -20,7 +20,7 @@ from monitor.advice.whatif import Change, Saving, scaled
 @rule("job.gc_pauses", suppresses=("compute.user_code", "trend.periodic_stalls"), bonus=0.3)
 def check(run: RunContext) -> Advice | None:
     job = line_job(run, "gc")
-    cost = min(max(job.seconds, _collector_seconds(run)), 0.995 * (run.period or 0.0))
+    cost = min(max(_line_seconds(run), _collector_seconds(run)), 0.995 * (run.period or 0.0))
     if run.period is None or cost < run.policy.gc_share * run.period:
         return None
     what = Change(savings=(Saving("*", run.saved_beyond(cost), "gc"),))
@@ -46,6 +46,18 @@ def check(run: RunContext) -> Advice | None:
         high=scaled(what, 1.0),
         because=f"{seconds(cost)} of {seconds(run.period)} a step is collection",
     )
+
+
+def _line_seconds(run: RunContext) -> float:
+    """Seconds a step at the lines that collect. A collection keeps the interpreter to itself, so part of it
+    is seen only when it is over: at the head of the loop, in a phase where nothing is loaded."""
+    lines = hotlines.in_loop(run, "gc")
+    heads = [
+        spot
+        for spot in run.hotspots
+        if spot.is_loop and any(spot.phase == line.phase and line.share >= 0.3 for line in lines)
+    ]
+    return hotlines.total(run, lines) + hotlines.total(run, heads)
 
 
 def _collector_seconds(run: RunContext) -> float:
