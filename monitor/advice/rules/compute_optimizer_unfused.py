@@ -5,7 +5,7 @@ Why: Without `fused` or `foreach` each parameter costs a handful of small operat
     update is one pass over memory.
 Remedy: `torch.optim.AdamW(…, fused=True)`; one parameter group instead of many; a sparse optimizer for
     large embeddings.
-Gain: the update at 30 % of its present time (measured on CPU: 3–6 times faster), at most all of it.
+Gain: on a CPU an Adam update at a quarter of its time, SGD at 60 %, others (foreach) at three quarters.
 """
 
 from __future__ import annotations

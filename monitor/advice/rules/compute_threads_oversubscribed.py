@@ -4,7 +4,8 @@ Looks at: torch's threads, workers and ranks on this host against the cores the 
 Why: OpenMP threads spin while they wait for each other; with more of them than cores a parallel region
     waits for threads that are not running, and steps get several times longer.
 Remedy: `torch.set_num_threads(cores)` or OMP_NUM_THREADS, one per worker and per rank.
-Gain: compute at half to a fifth of its time when heavily oversubscribed.
+Gain: the passes at what the other pass or the model's size says they should take; wide, for it depends on
+    how often threads wait for each other.
 """
 
 from __future__ import annotations
