@@ -40,7 +40,7 @@ class Policy:
     """Likely speed-up from which a finding is a warning."""
     hint_gain: float = 1.05
     """Likely speed-up below which a finding is not worth a reader's time."""
-    low_gain: float = 1.02
+    low_gain: float = 1.03
     """Even the low end of the range must promise this much for a warning."""
 
     data_share: float = 0.16

@@ -34,9 +34,10 @@ COLD_SECONDS, COLD_SHARE = 120e-6, 0.45
 more than this share of it."""
 COLD_AFTER = 3e-3
 """So much work in between makes half of that loss."""
-DOUBT_LEAST, DOUBT_MOST = 0.08, 0.25
-"""How much (as the logarithm of a ratio) the rest of a step differs from one run to the next, and how
-much more when it is all that a remedy leaves: the smaller the rest, the less of it was seen by itself."""
+DOUBT_LEAST, DOUBT_MOST = 0.12, 0.25
+"""How much (as the logarithm of a ratio) the rest of a step differs between two runs of one script with
+nothing changed, minutes apart on a machine with neighbours; and how much more when it is all that a remedy
+leaves: the smaller the rest, the less of it was seen by itself."""
 DOUBT_SHARE = 0.6
 """Runs differ, but whether there is a gain at all is not in doubt: at most this share of its logarithm."""
 LESS, MORE = 0.85, 1.1
@@ -205,9 +206,14 @@ def _warmer(after: StepModel, gone: float) -> float:
 
 def predict(model: StepModel, likely: Change, low: Change | None, high: Change | None, why: str) -> Speedup:
     """Low, likely and high for one remedy, in order whatever the three changes are."""
-    least = ratio(model, low if low is not None else scaled(likely, LESS))
+    least = at_least(model, likely, low)
     most = ratio(model, high if high is not None else scaled(likely, MORE))
     return in_range(ratio(model, likely), least, most, why)
+
+
+def at_least(model: StepModel, likely: Change, low: Change | None) -> float:
+    """The gain when as little of the change happens as its rule allows for."""
+    return ratio(model, low if low is not None else scaled(likely, LESS))
 
 
 def in_range(likely: float, least: float, most: float, why: str) -> Speedup:

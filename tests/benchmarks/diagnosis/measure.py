@@ -14,6 +14,8 @@ from typing import Any
 from tests.benchmarks.diagnosis.catalog import Case
 
 DEADLINE = 120.0
+UNSTEADY = 1.25
+"""A median step this many times the shortest: something else had the cores, or the host had."""
 
 
 @dataclass(slots=True)
@@ -93,6 +95,19 @@ def sample_seconds(report: dict[str, Any], *, whole: bool = False) -> float | No
     if whole:
         period = sum(phase["total_seconds"] for phase in phases) / steps
     return period / (report.get("batch_size") or 1)
+
+
+def unsteady(report: dict[str, Any]) -> bool:
+    """Whether the usual steps of the run differ more than they do on a machine left alone. Says nothing
+    about predictions, so choosing by it favours none."""
+    times = report.get("step_seconds") or {}
+    return bool(times.get("min") and times.get("p50") and times["p50"] > UNSTEADY * times["min"])
+
+
+def faster(case: Case, one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """The run that was disturbed less."""
+    first, second = (sample_seconds(report, whole=case.whole) for report in (one, other))
+    return other if first is None or (second is not None and second < first) else one
 
 
 def judge(case: Case, naive: dict[str, Any], fixed: dict[str, Any] | None) -> Result:

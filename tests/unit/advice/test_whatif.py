@@ -73,7 +73,7 @@ def test_a_range_is_in_order_and_finite(likely: float, least: float, most: float
 def test_without_doubt_of_its_own_a_rule_promises_a_range_that_helps(likely: float) -> None:
     sure = in_range(likely, likely, likely, "")
     assert 1.0 < sure.low < likely < sure.high
-    assert sure.high / sure.low < 2.0
+    assert sure.high / sure.low < 2.2
 
 
 def test_the_more_goes_the_wider_the_range() -> None:
@@ -82,7 +82,7 @@ def test_the_more_goes_the_wider_the_range() -> None:
     for share in (0.1, 0.5, 0.9):
         speedup = predict(model, gone(0.1 * share), gone(0.1 * share), gone(0.1 * share), "")
         widths.append(speedup.high / speedup.low)
-    assert widths == sorted(widths) and widths[-1] < 2.0
+    assert widths == sorted(widths) and widths[-1] < 2.2
 
 
 def context(median: float, **phases: float) -> RunContext:
