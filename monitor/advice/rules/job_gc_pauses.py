@@ -16,6 +16,9 @@ from monitor.advice.rule import Advice, rule
 from monitor.advice.side import line_job
 from monitor.advice.whatif import Change, Saving, scaled
 
+BY_ITSELF = 0.4
+"""Python never collects for so large a share of the time unless it is told to, seen or not."""
+
 
 @rule("job.gc_pauses", suppresses=("compute.user_code", "trend.periodic_stalls"), bonus=0.3)
 def check(run: RunContext) -> Advice | None:
@@ -25,6 +28,7 @@ def check(run: RunContext) -> Advice | None:
         return None
     what = Change(savings=(Saving("*", run.saved_beyond(cost), "gc"),))
     explicit = job.spot is not None
+    certain = explicit or cost > BY_ITSELF * run.period
     where = f" at {job.spot.words}" if job.spot else ""
     return Advice(
         title=f"Garbage collection takes {percent(cost / run.period)} of the time: {seconds(cost)} a "
@@ -41,8 +45,8 @@ def check(run: RunContext) -> Advice | None:
             "explicit_call": explicit,
             **hotlines.evidence(run, job.spot),
         },
-        what=scaled(what, 1.0 if explicit else 0.9),
-        low=scaled(what, 0.98 if explicit else 0.6),
+        what=scaled(what, 1.0 if certain else 0.9),
+        low=scaled(what, 0.98 if certain else 0.6),
         high=scaled(what, 1.0),
         because=f"{seconds(cost)} of {seconds(run.period)} a step is collection",
     )
