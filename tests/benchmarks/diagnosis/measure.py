@@ -98,10 +98,12 @@ def sample_seconds(report: dict[str, Any], *, whole: bool = False) -> float | No
 
 
 def unsteady(report: dict[str, Any]) -> bool:
-    """Whether the usual steps of the run differ more than they do on a machine left alone. Says nothing
-    about predictions, so choosing by it favours none."""
-    times = report.get("step_seconds") or {}
-    return bool(times.get("min") and times.get("p50") and times["p50"] > UNSTEADY * times["min"])
+    """Whether the usual steps of the run differ more than they do on a machine left alone (with workers
+    they always do). Says nothing about predictions, so choosing by it favours none."""
+    times, loader = report.get("step_seconds") or {}, (report.get("config") or {}).get("loader") or {}
+    if loader.get("num_workers") or not times.get("min") or not times.get("p50"):
+        return False
+    return bool(times["p50"] > UNSTEADY * times["min"])
 
 
 def faster(case: Case, one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
