@@ -59,25 +59,29 @@ def _share(values: list[bool]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def write(results: list[Result], name: str = "diagnosis") -> dict[str, Any]:
-    """docs/benchmarks/<name>.json and .md."""
+def write(results: list[Result], name: str = "diagnosis", note: str = "") -> dict[str, Any]:
+    """docs/benchmarks/<name>.json and .md; `note` says what was special about the run."""
     DOCS.mkdir(parents=True, exist_ok=True)
     summary = figures(results)
     date = time.strftime("%Y-%m-%d")
     rows = [dataclasses.asdict(result) for result in results]
-    document = {"command": COMMAND, "date": date, "figures": summary, "cases": rows}
+    document = {"command": COMMAND, "date": date, "note": note, "figures": summary, "cases": rows}
     (DOCS / f"{name}.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
-    (DOCS / f"{name}.md").write_text(page(results, summary, date))
+    (DOCS / f"{name}.md").write_text(page(results, summary, date, note))
     return summary
 
 
-def page(results: list[Result], summary: dict[str, Any], date: str) -> str:
+def page(results: list[Result], summary: dict[str, Any], date: str, note: str = "") -> str:
     lines = [
         "# Diagnosis: does it name the cause, and does the gain come true?",
         "",
         f"`{COMMAND}`, {date}. Real CPU training scripts, one injected cause each, run unchanged under "
         "`gpumon run`;",
-        "the same script with its remedy (`--fixed`) gives the realised gain (seconds a sample).",
+        "the same script with its remedy (`--fixed`) gives the realised gain: seconds a sample of the steady",
+        "steps, stalls spread over them (the whole run where compilation is the cause). Where steps were",
+        "unsteady both were run twice, and the faster run of each counts. Held out: scripts that were frozen",
+        "with the model before their first run; what was changed since is in docs/advice.md.",
+        *([note] if note else []),
         "",
         *_table(summary),
     ]
