@@ -387,12 +387,14 @@ class Recorder(Tape):
         self.thread = self.horizon = 0
 
     def finish(self, state: int) -> None:
-        """Commit what `step()` has closed; work that was never closed by it is not a step."""
+        """Commit what `step()` has closed; work that was never closed by it is not a step. What comes
+        after the last step (an end, workers going) is not between two of them."""
         if not self.on:
             return
         self.flush()
         if self._begun and self._closed:
-            self._roll(clock() if not self._step_mode else self._closed)
+            last = self._since if self._cur == BETWEEN else clock()
+            self._roll(last if not self._step_mode else self._closed)
         self.fold()
         self.words[ring.H_LIVE] = LIVE[OTHER] | clock()
         self.words[ring.H_OVERHEAD] = self._spent

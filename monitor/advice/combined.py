@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from monitor.advice.context import RunContext
 from monitor.advice.engine import judge
 from monitor.advice.policy import DEFAULT_POLICY, Policy
-from monitor.advice.whatif import combine, ratio, scaled
+from monitor.advice.whatif import combine, predict
 from monitor.snapshot import Finding, Run, Snapshot, Speedup
 
 
@@ -20,10 +20,5 @@ def combined_speedup(
     changes = [one.change for one in judge(context) if one.finding.id in wanted and one.change is not None]
     if not changes:
         return None
-    together = combine(changes)
-    likely = ratio(context.model, together)
-    low, high = ratio(context.model, scaled(together, 0.7)), ratio(context.model, scaled(together, 1.15))
     ids = ", ".join(sorted(wanted))
-    return Speedup(
-        round(min(low, likely), 3), round(likely, 3), round(max(high, likely), 3), f"all of: {ids}"
-    )
+    return predict(context.model, combine(changes), None, None, f"all of: {ids}")

@@ -21,6 +21,64 @@ def compute_change(run: RunContext, left: float) -> Change:
     )
 
 
+HEAVY = {"Conv1d", "Conv2d", "Conv3d", "ConvTranspose2d", "LSTM", "GRU", "RNN", "LSTMCell", "GRUCell"} | {
+    "MultiheadAttention", "TransformerEncoderLayer", "TransformerDecoderLayer", "Transformer",
+}  # fmt: skip
+"""Layers that use each parameter many times a sample."""
+
+
+def arithmetic_seconds(run: RunContext) -> float | None:
+    """Seconds of forward and backward that are arithmetic, where all layers are dense and the parameters
+    tell; None elsewhere."""
+    layers, parameters = run.setting("model", "layers"), run.count("model", "parameters")
+    if run.has_cuda or not isinstance(layers, list) or not layers or not parameters:
+        return None
+    if set(map(str, layers)) & HEAVY or any(str(layer).startswith("Embedding") for layer in layers):
+        return None
+    return 6.0 * parameters * (run.batch_size or 1) / run.policy.cpu_flops
+
+
+OVERHEAD = {
+    "Conv": 390e-6,
+    "LSTM": 900e-6,
+    "GRU": 1200e-6,
+    "RNN": 800e-6,
+    "Multihead": 300e-6,
+    "Transformer": 100e-6,
+    "Batch": 60e-6,
+    "Group": 60e-6,
+    "Linear": 50e-6,
+    "Embedding": 40e-6,
+    "Layer": 35e-6,
+}
+"""What a layer of this kind costs a step on a CPU however small its input is, forward and backward."""
+OVERHEAD_OTHERWISE = 12e-6
+TENSOR_SECONDS = 80e-6
+"""The same for each tensor of parameters: the probe may see less of a model than the optimizer has."""
+
+
+def overhead_seconds(run: RunContext) -> float:
+    """Seconds of forward and backward that any batch costs, by the number of modules and their kinds."""
+    layers, modules = run.setting("model", "layers"), run.count("model", "modules") or 0
+    if not isinstance(layers, list) or not layers:
+        return 2 * modules * run.policy.op_seconds_cpu
+    costs = [
+        next((cost for kind, cost in OVERHEAD.items() if str(layer).startswith(kind)), OVERHEAD_OTHERWISE)
+        for layer in layers
+    ]
+    tensors = run.count("model", "tensors") or 0
+    return max(modules * sum(costs) / len(costs), TENSOR_SECONDS * tensors)
+
+
+def model_seconds(run: RunContext) -> float | None:
+    """Seconds the model's own forward and backward take together, by its size; None when that does not
+    tell."""
+    arithmetic, modules = arithmetic_seconds(run), run.count("model", "modules")
+    if arithmetic is None or not modules:
+        return None
+    return arithmetic + 2 * modules * run.policy.op_seconds_cpu
+
+
 def ampere(run: RunContext) -> bool:
     """The GPU has TF32 (compute capability 8 or newer), as far as known."""
     for gpu in run.gpus:

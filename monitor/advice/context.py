@@ -254,9 +254,37 @@ class RunContext:
             workers=workers,
             cores=self.cores or 1.0,
             threads=self.main_threads,
-            handover=self.policy.worker_transport_seconds,
+            handover=self._handover,
             fixed=fixed,
+            worker_slowdown=self.policy.worker_slowdown,
+            worker_seconds=self.policy.worker_batch_seconds,
+            crowded=self.policy.crowded_cores,
+            epoch_steps=self.epoch_steps,
         )
+
+    @property
+    def _handover(self) -> float:
+        """Seconds to take a batch from a worker; a thread does it where batches are pinned."""
+        pinned = self.has_cuda and self.setting("loader", "pin_memory") is True
+        return self.policy.worker_pinned_seconds if pinned else self.policy.worker_transport_seconds
+
+    @cached_property
+    def epoch_steps(self) -> float | None:
+        """Steps between two starts of the loader."""
+        samples, batch = self.count("loader", "dataset_len"), self.batch_size
+        known = samples and samples > 0 and batch and batch > 0 and self.run.world_size <= 1
+        if known and samples and batch and self.setting("loader", "iterable") is not True:
+            return max(1.0, samples / batch)
+        started = self.count("loader", "epochs_started")
+        return max(1.0, self.run.steps / started) if started and started > 0 and self.run.steps else None
+
+    def saved_beyond(self, cost: float) -> float:
+        """Seconds a step that go with a cause which costs `cost` by itself. When most steps are without
+        it, the median one shows what a step takes then: the cause slows its neighbours, too."""
+        median = self.lead.step.p50 if self.lead else None
+        if self.period is None or not median or self.period - median < 0.5 * cost:
+            return cost
+        return min(max(self.period - 1.02 * median, 0.9 * cost), 1.6 * cost, 0.995 * self.period)
 
     @cached_property
     def load_work(self) -> float | None:
@@ -298,11 +326,11 @@ class RunContext:
 
     @cached_property
     def main_threads(self) -> float:
-        """Cores the main process keeps busy outside the wait for data."""
+        """Cores the main process keeps busy outside the wait for data: not every operation is parallel."""
         threads = self.count("threads", "torch") or 1
         if self.has_cuda:
             return 1.0
-        return float(max(1, min(threads, int(self.cores or threads))))
+        return 1.0 + 0.6 * (max(1, min(threads, int(self.cores or threads))) - 1)
 
 
 @dataclass(frozen=True)

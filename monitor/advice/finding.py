@@ -7,7 +7,7 @@ from typing import Any
 
 from monitor.advice.policy import Policy
 from monitor.advice.rule import Advice, Rule
-from monitor.advice.whatif import StepModel, predict
+from monitor.advice.whatif import StepModel, at_least, predict
 from monitor.snapshot import Finding, Remedy, Severity, Speedup
 
 
@@ -15,10 +15,11 @@ def make(
     rule: Rule, advice: Advice, policy: Policy, model: StepModel | None, run: str | None
 ) -> Finding | None:
     """The finding, or None when its gain is not worth a reader's time."""
-    speedup = advice.speedup
+    speedup, surely = advice.speedup, None
     if speedup is None and advice.what is not None and model is not None:
         speedup = predict(model, advice.what, advice.low, advice.high, advice.because)
-    severity = advice.severity or by_gain(speedup, policy)
+        surely = at_least(model, advice.what, advice.low)
+    severity = advice.severity or by_gain(speedup, policy, surely)
     if severity is None:
         return None
     return Finding(
@@ -35,13 +36,15 @@ def make(
     )
 
 
-def by_gain(speedup: Speedup | None, policy: Policy) -> Severity | None:
-    """Severity from what the remedy is likely to gain."""
+def by_gain(speedup: Speedup | None, policy: Policy, surely: float | None = None) -> Severity | None:
+    """Severity from what the remedy is likely to gain. What it gains at least is the rule's word, not the
+    range's low end: that two runs differ makes a cause no less of a cause."""
     if speedup is None:
         return "hint"
     if speedup.likely < policy.hint_gain:
         return None
-    sure = speedup.likely >= policy.warning_gain and speedup.low >= policy.low_gain
+    least = speedup.low if surely is None else surely
+    sure = speedup.likely >= policy.warning_gain and least >= policy.low_gain
     return "warning" if sure else "hint"
 
 

@@ -61,8 +61,17 @@ class Policy:
     """Share of the step a Python loop must take to be worth replacing."""
     user_code_share: float = 0.15
     """Share of the step one line of the user's own code must take to be named."""
-    worker_transport_seconds: float = 0.0006
-    """What handing one batch from a worker to the main process costs."""
+    worker_transport_seconds: float = 0.0015
+    """What handing one batch from a worker to the main process costs: a few tensors, each through a
+    socket to the worker that made it."""
+    worker_pinned_seconds: float = 0.0004
+    """The same when a thread takes the batches over and pins them meanwhile."""
+    worker_slowdown: float = 1.1
+    """Factor on CPU work that moves from the loop into a worker."""
+    worker_batch_seconds: float = 0.0012
+    """What a worker spends on a batch besides: shared memory for its tensors, pickling, the queue."""
+    crowded_cores: float = 0.8
+    """What cores give, of their number, when more processes want them than there are."""
     worker_start_seconds: float = 0.08
     """What starting one worker costs at least (fork); spawn is ten times that."""
 

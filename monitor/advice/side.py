@@ -41,6 +41,8 @@ def side_job(run: RunContext, phase: str, *kinds: str) -> Side:
     savings = [Saving(phase, run.seconds(phase), phase)] if run.seconds(phase) > 0 else []
     savings += [Saving(spot.phase, run.hot_seconds(spot), spot.place) for spot in lines]
     total = sum(saving.seconds for saving in savings)
+    beside = run.saved_beyond(total) - total
+    savings += [Saving("*", beside, f"beside {phase}")] if beside > 0 else []
     stall = run.stall(phase)
     spot = run.hot(phase) or (lines[0] if lines else None)
     return Side(

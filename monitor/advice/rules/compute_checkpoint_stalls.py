@@ -9,11 +9,17 @@ Gain: c / (I·T + c) of the time, less what is left at the new interval.
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 from monitor.advice import hotlines
 from monitor.advice.context import RunContext
 from monitor.advice.finding import percent, seconds
 from monitor.advice.rule import Advice, rule
-from monitor.advice.side import side_job
+from monitor.advice.side import Side, side_job
+from monitor.advice.whatif import Saving
+
+FILE = re.compile(r"fsync\(|os\.(replace|rename|sync)\(|\.rename\(|shutil\.(move|copy)")
 
 
 @rule(
@@ -22,7 +28,7 @@ from monitor.advice.side import side_job
     bonus=0.3,
 )
 def check(run: RunContext) -> Advice | None:
-    job = side_job(run, "checkpoint", "checkpoint")
+    job = _with_files(run, side_job(run, "checkpoint", "checkpoint"))
     if job.share < run.policy.phase_share or 0 < job.count < 3:
         return None
     often = f"every {max(1, job.every):.0f} steps" if job.every else "often"
@@ -41,11 +47,23 @@ def check(run: RunContext) -> Advice | None:
             "suggested_every_steps": wanted,
             **hotlines.evidence(run, job.spot),
         },
-        what=job.less(0.95),
-        low=job.less(0.75),
+        what=job.less(0.98),
+        low=job.less(0.85),
         high=job.less(1.0),
         because=f"{seconds(job.seconds)} a step goes into saving now",
     )
+
+
+def _with_files(run: RunContext, job: Side) -> Side:
+    """The job with what is done to the file beside `torch.save`: written through to the disk, renamed."""
+    own = {saving.cause for saving in job.savings}
+    lines = [spot for spot in run.hotspots if spot.phase in hotlines.PHASES_OF_LOOP]
+    files = [spot for spot in lines if FILE.search(spot.code) and spot.place not in own]
+    if not files or not run.seconds("checkpoint") or not run.period:
+        return job
+    more = tuple(Saving(spot.phase, run.hot_seconds(spot), spot.place) for spot in files)
+    total = job.seconds + sum(saving.seconds for saving in more)
+    return replace(job, seconds=total, share=total / run.period, savings=job.savings + more)
 
 
 def _interval(every: float | None, share: float) -> int:

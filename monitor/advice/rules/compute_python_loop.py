@@ -11,6 +11,7 @@ Gain: most of the loop's time, by how often it runs.
 from __future__ import annotations
 
 from monitor.advice import hotlines
+from monitor.advice.computing import model_seconds
 from monitor.advice.context import Hotspot, RunContext
 from monitor.advice.finding import percent, seconds
 from monitor.advice.rule import Advice, rule
@@ -20,6 +21,10 @@ PHASES = ("forward", "other", "between")
 LEAST_CALLS = 16
 LONGEST_CALL = 300e-6
 """Seconds a call: beyond that the call is work, not overhead."""
+RECORDED = 0.3
+"""A backward of at least this share of the loop's time undoes the loop's operations."""
+UNSEEN = 0.03
+"""Share of a phase that sampling may have put on the wrong line."""
 
 
 @rule("compute.python_loop", suppresses=("compute.user_code", "compute.small_batch"), bonus=0.2)
@@ -29,21 +34,19 @@ def check(run: RunContext) -> Advice | None:
     if spot is None or run.period is None or run.hot_seconds(spot) < run.policy.loop_share * run.period:
         return None
     calls, cost = _calls(run, spot), run.hot_seconds(spot)
-    share = min(1.0, cost / max(1e-9, run.seconds(spot.phase)) + 0.05)
-    backward = share * run.seconds("backward") if spot.phase != "between" else 0.0
-    job = line_savings(spot.phase, share * run.seconds(spot.phase), spot.place, backward)
-    left = 0.78 if spot.kind == "module" else 1.0 - 1.0 / (1.0 + calls / 12.0)
+    job = _job(run, spot, max(cost, run.seconds(spot.phase) - _beside(run, spot)))
+    fused = spot.kind == "module"
+    gone = 0.78 if fused else 1.0 - 1.0 / (1.0 + calls / 12.0)
+    most = _job(run, spot, min(1.0, spot.share + UNSEEN) * run.seconds(spot.phase))
     return Advice(
         title=f"Python loop: {spot.words} runs {calls:.0f} times a step, {seconds(cost)} "
         f"({percent(cost / run.period)})",
         remedy=f"Replace the loop at {spot.place} by one batched operation over all {calls:.0f} iterations.",
         change=f"- for …:\n-     {spot.code or '…'}\n+ # one call on the stacked tensor",
         evidence={"calls_per_step": calls, **hotlines.evidence(run, spot)},
-        what=scaled(job, left),
-        low=scaled(job, left * 0.6),
-        high=scaled(
-            line_savings(spot.phase, run.seconds(spot.phase), spot.place, run.seconds("backward")), 0.97
-        ),
+        what=scaled(job, gone),
+        low=scaled(job, gone * (0.85 if fused else 0.93)),
+        high=scaled(most, 0.9 if fused else max(gone, 0.99)),
         because=f"{calls:.0f} small operations become a few large ones",
     )
 
@@ -63,7 +66,23 @@ def _loops(run: RunContext, spot: Hotspot) -> bool:
     return spot.kind != "module" or calls > 2 * (run.count("model", "modules") or 0)
 
 
-def line_savings(phase: str, cost: float, cause: str, backward: float) -> Change:
-    """What the loop costs, and its share of backward: every operation is undone there again."""
-    savings = (Saving(phase, cost, cause), Saving("backward", backward, cause))
-    return Change(savings=savings if backward else savings[:1])
+def _beside(run: RunContext, spot: Hotspot) -> float:
+    """Seconds the phase takes at most without the loop: other lines of the user's, and the model itself by
+    its size. What sampling shows of a pass beside a long loop is the pass with everything cold."""
+    others = sum(
+        one.share
+        for one in run.hotspots
+        if one.phase == spot.phase and one.function != spot.function and not hotlines.passes(one.code)
+    )
+    passes = model_seconds(run)
+    return run.seconds(spot.phase) * others + 2.0 * passes if passes is not None else float("inf")
+
+
+def _job(run: RunContext, spot: Hotspot, cost: float) -> Change:
+    """What the loop costs, and its share of backward: every operation is undone there again, if it was
+    recorded (a backward much shorter than the loop knows nothing of it)."""
+    savings = [Saving(spot.phase, cost, spot.place)]
+    backward, phase = run.seconds("backward"), run.seconds(spot.phase)
+    if spot.phase != "between" and phase > 0 and backward >= RECORDED * cost:
+        savings.append(Saving("backward", cost / phase * backward, spot.place))
+    return Change(savings=tuple(savings))

@@ -12,6 +12,7 @@ from __future__ import annotations
 from monitor.advice.context import RunContext
 from monitor.advice.finding import percent, seconds
 from monitor.advice.rule import Advice, rule
+from monitor.advice.whatif import in_range
 from monitor.snapshot import Speedup
 
 
@@ -37,7 +38,7 @@ def check(run: RunContext) -> Advice | None:
         remedy=f"Compile with dynamic=True, or pad batches to a few fixed shapes{drop}.",
         change="- model = torch.compile(model)\n+ model = torch.compile(model, dynamic=True)",
         evidence={"recompiles": recompiles, "stall_share": share, "shapes": shapes, "steps": steps},
-        speedup=_speedup(plain, cost),
+        speedup=_speedup(plain, cost, recompiles),
         severity="warning",
     )
 
@@ -55,9 +56,10 @@ def _compiling(run: RunContext) -> float:
     return max(0.0, whole / run.lead.steps - 1.1 * _plain(run))
 
 
-def _speedup(period: float, cost: float) -> Speedup:
-    """The whole run, with all but the first compilations gone."""
+def _speedup(period: float, cost: float, recompiles: int) -> Speedup:
+    """The whole run, when one more compilation (for dynamic shapes) is all that is left of them."""
     now = period + cost
-    low, likely, high = (now / (period + left * cost) if period else 1.0 for left in (0.4, 0.1, 0.02))
+    counts = (min(recompiles, 4), 1, 0)
+    low, likely, high = (now / (period + left / recompiles * cost) if period else 1.0 for left in counts)
     why = f"{seconds(cost)} a step goes into compiling, spread over the run"
-    return Speedup(round(low, 3), round(likely, 3), round(high, 3), why)
+    return in_range(max(1.0, likely), low, high, why)

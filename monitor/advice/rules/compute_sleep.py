@@ -26,7 +26,7 @@ def check(run: RunContext) -> Advice | None:
         change=f"- {job.spot.code or 'time.sleep(…)'}",
         evidence={"sleep_share": job.share, **hotlines.evidence(run, job.spot)},
         what=job.less(1.0),
-        low=job.less(0.9),
+        low=job.less(0.97),
         high=job.less(1.0),
         because=f"{seconds(job.seconds)} of {seconds(run.period)} a step is sleep",
     )

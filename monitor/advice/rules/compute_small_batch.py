@@ -10,15 +10,14 @@ Gain: k·(a + bB) / (a + bkB) for a batch k times as large, in samples per secon
 
 from __future__ import annotations
 
+from monitor.advice.computing import arithmetic_seconds, overhead_seconds
 from monitor.advice.context import RunContext
 from monitor.advice.finding import percent, seconds
 from monitor.advice.rule import Advice, rule
-from monitor.advice.whatif import Change, Saving
+from monitor.advice.whatif import Change, ratio
 
-HEAVY = {"Conv1d", "Conv2d", "Conv3d", "ConvTranspose2d", "LSTM", "GRU", "RNN", "LSTMCell", "GRUCell"} | {
-    "MultiheadAttention", "TransformerEncoderLayer", "TransformerDecoderLayer", "Transformer",
-}  # fmt: skip
-"""Layers that use each parameter many times a sample."""
+FETCH_SECONDS, COLLATE_SECONDS, SAMPLE_SECONDS = 10e-6, 30e-6, 3e-6
+"""What fetching and collating cost a batch of any size, and a sample at least."""
 
 
 @rule("compute.small_batch")
@@ -28,12 +27,12 @@ def check(run: RunContext) -> Advice | None:
         return None
     fixed = fixed_seconds(run)
     share = fixed / run.period
-    factor = _factor(run, batch, fixed)
+    factor = _factor(run, batch)
     if share < run.policy.fixed_share or factor < 2:
         return None
     larger = batch * factor
-    variable = run.period - fixed
-    after = (fixed + variable * factor) / factor
+    likely = _grown(run, factor, 1.0)
+    after = run.period / ratio(run.model, likely)
     return Advice(
         title=f"Batch of {batch} is too small: about {percent(share)} of each {seconds(run.period)} step "
         "is fixed "
@@ -49,9 +48,9 @@ def check(run: RunContext) -> Advice | None:
             "fixed_seconds": fixed,
             "step_seconds": run.period,
         },
-        what=_grown(run, fixed, factor),
-        low=_grown(run, fixed * 0.8, max(2, factor // 2)),
-        high=_grown(run, min(0.99 * run.period, fixed + 0.6 * variable), factor),
+        what=likely,
+        low=_grown(run, factor, 2.0),
+        high=_grown(run, factor, 0.6),
         because=f"a sample costs {seconds(run.period / batch)} now and about {seconds(after / batch)} then",
     )
 
@@ -71,18 +70,17 @@ def _launching(run: RunContext) -> float:
     """Seconds of forward and backward that are overhead. Where all layers are dense, the arithmetic is
     known from the parameters; else only the number of modules says something."""
     compute = sum(run.seconds(phase) for phase in ("forward", "backward"))
-    layers = run.setting("model", "layers")
-    parameters = run.count("model", "parameters") or 0
-    if isinstance(layers, list) and layers and not set(map(str, layers)) & HEAVY and parameters:
-        needed = 6.0 * parameters * (run.batch_size or 1) / run.policy.cpu_flops
+    needed = arithmetic_seconds(run)
+    if needed is not None:
         return max(0.0, compute - needed)
     modules = run.count("model", "modules") or 0
     return min(compute * 0.9, modules * 2 * run.policy.op_seconds_cpu)
 
 
-def _factor(run: RunContext, batch: int, fixed: float) -> int:
+def _factor(run: RunContext, batch: int) -> int:
     """How many times larger: until the fixed part is small, with steps enough left in an epoch."""
-    variable = max(1e-9, (run.period or 0.0) - fixed)
+    variable = max(1e-9, sum(_growing(run).values()))
+    fixed = max(0.0, (run.period or 0.0) - variable)
     samples = run.count("loader", "dataset_len")
     factor = 1
     while factor < 64 and fixed / (fixed + variable * factor) > 0.2 and batch * factor < 128:
@@ -93,7 +91,28 @@ def _factor(run: RunContext, batch: int, fixed: float) -> int:
     return factor
 
 
-def _grown(run: RunContext, fixed: float, factor: int) -> Change:
-    """A batch `factor` times as large saves the fixed cost of all but one of `factor` steps."""
-    saved = min(run.period or 0.0, fixed) * (1.0 - 1.0 / factor)
-    return Change(savings=(Saving("*", saved, "fixed"),))
+def _grown(run: RunContext, factor: int, doubt: float) -> Change:
+    """A batch `factor` times as large; what grows with it is `doubt` times what the figures say."""
+    grows = _growing(run)
+    names = {*run.phases, "data"}
+    fixed = {name: max(0.0, run.seconds(name) - doubt * grows.get(name, 0.0)) for name in names}
+    return Change(batch=float(factor), fixed=fixed)
+
+
+def _growing(run: RunContext) -> dict[str, float]:
+    """Seconds of each phase that grow with the batch: the b·B of t(B) = a + b·B."""
+    compute = run.seconds("forward") + run.seconds("backward")
+    needed = arithmetic_seconds(run)
+    variable = needed if needed is not None else max(0.1 * compute, compute - overhead_seconds(run))
+    left = min(1.0, variable / compute) if compute > 0 else 0.0
+    return {"data": _loading(run)} | {phase: left * run.seconds(phase) for phase in ("forward", "backward")}
+
+
+def _loading(run: RunContext) -> float:
+    """Seconds of loading that grow with the batch: the samples, without what a batch costs anyway."""
+    loader = run.lead.loader if run.lead else None
+    if loader is None or loader.fetch_seconds is None:
+        return 0.6 * run.seconds("data")
+    samples = max(0.0, loader.fetch_seconds - FETCH_SECONDS)
+    samples += max(0.0, (loader.collate_seconds or 0.0) - COLLATE_SECONDS)
+    return min(run.seconds("data"), max(samples, SAMPLE_SECONDS * (run.batch_size or 1)))

@@ -13,7 +13,7 @@ from monitor.advice.context import RunContext
 from monitor.advice.finding import percent, seconds
 from monitor.advice.ranks import own_work, widest_phase
 from monitor.advice.rule import Advice, rule
-from monitor.advice.whatif import Change, Saving
+from monitor.advice.whatif import Change, Saving, scaled
 
 
 @rule(
@@ -47,7 +47,9 @@ def check(run: RunContext) -> Advice | None:
             "cost_share": cost / run.period,
             "ranks": len(work),
         },
-        what=what,
+        what=scaled(what, 0.97),
+        low=scaled(what, 0.88),
+        high=what,
         because=f"all {len(work)} ranks wait {percent(cost / run.period)} of the step for it",
         rank=slowest,
     )

@@ -21,6 +21,7 @@ def check(run: RunContext) -> Advice | None:
     if loading.data_share(run) < least:
         return None
     wait = run.model.wait
+    avoidable = max(0.0, wait - (run.model.handover if run.workers else 0.0))
     spot = loading.hot_fetch(run)
     where = f"; most of it in {spot.words}" if spot else ""
     return Advice(
@@ -31,8 +32,8 @@ def check(run: RunContext) -> Advice | None:
             "data_seconds_per_step": wait,
             "num_workers": run.workers,
         },
-        what=Change(savings=(Saving("data", 0.7 * wait, "data"),)),
-        low=Change(savings=(Saving("data", 0.3 * wait, "data"),)),
-        high=Change(savings=(Saving("data", wait, "data"),)),
-        because=f"at most the whole wait of {seconds(wait)} a step",
+        what=Change(savings=(Saving("data", 0.7 * avoidable, "data"),)),
+        low=Change(savings=(Saving("data", 0.3 * avoidable, "data"),)),
+        high=Change(savings=(Saving("data", avoidable, "data"),)),
+        because=f"at most {seconds(avoidable)} of the wait a step",
     )

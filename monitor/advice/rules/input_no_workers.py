@@ -44,8 +44,8 @@ def check(run: RunContext) -> Advice | None:
             **_place(run),
         },
         what=Change(workers=workers),
-        low=Change(workers=workers, work_left=1.3 + 0.4 * run.other_cores),
-        high=Change(workers=workers, work_left=0.75),
+        low=Change(workers=workers, work_left=1.2 + 0.4 * run.other_cores),
+        high=Change(workers=workers, work_left=0.8),
         because=f"loading {seconds(run.model.work)} a batch overlaps with {seconds(run.model.rest)} of the "
         "rest "
         f"on {run.cores:.0f} cores",

@@ -51,7 +51,7 @@ def check(run: RunContext) -> Advice | None:
             "hot_line": spot.place if spot else None,
         },
         what=Change(work_left=left),
-        low=Change(work_left=min(1.0, left + 0.25)),
+        low=Change(work_left=min(1.0, left + 0.15)),
         high=Change(work_left=left * 0.6),
         because=f"{percent(1 - left)} of the loader's work is a collate that one vectorised call replaces",
     )

@@ -51,7 +51,7 @@ def check(run: RunContext) -> Advice | None:
             "hot_share": spot.share if spot else None,
         },
         what=Change(work_left=left),
-        low=Change(work_left=min(1.0, left + 0.25)),
+        low=Change(work_left=min(1.0, left + 0.15)),
         high=Change(work_left=max(0.02, left * 0.6)),
         because=f"loader work falls from {seconds(run.model.work)} to about "
         f"{seconds(run.model.work * left)} a batch",

@@ -44,7 +44,7 @@ def check(run: RunContext) -> Advice | None:
             "cores": cores,
         },
         what=Change(workers=best),
-        low=Change(workers=max(workers, (workers + best) // 2), work_left=1.15 + 0.4 * run.other_cores),
+        low=Change(workers=max(workers, 2 * best // 3), work_left=1.15 + 0.4 * run.other_cores),
         high=Change(workers=best, work_left=0.85),
         because=f"{best} workers make a batch every {seconds(run.model.work / best)}",
     )

@@ -10,11 +10,18 @@ Gain: the wait at epoch starts, spread over the steps.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from monitor.advice import loading
 from monitor.advice.context import RunContext
 from monitor.advice.finding import percent, seconds
 from monitor.advice.rule import Advice, rule
 from monitor.advice.whatif import Change, Saving
+
+EACH_STEP = 1.5
+"""Fewer steps than this between two starts: the loop makes a new iterator for every batch."""
+FRESH = 0.5
+"""A worker that stays needs this share of what a fresh one needs for a batch."""
 
 
 @rule(
@@ -54,8 +61,8 @@ def check(run: RunContext) -> Advice | None:
             "start_seconds": start,
             "persistent_workers": run.setting("loader", "persistent_workers"),
         },
-        what=_saved(run, per_step, length, 0.92),
-        low=_saved(run, per_step, length, 0.6),
+        what=_saved(run, per_step, length, 1.0),
+        low=_saved(run, per_step, length, 0.75 if length >= EACH_STEP else 0.95),
         high=_saved(run, per_step, length, 1.1),
         because=f"about {seconds(start)} at each of {epochs} starts",
     )
@@ -79,20 +86,31 @@ def _recreated(run: RunContext) -> bool:
 
 
 def _saved(run: RunContext, per_step: float, length: float, factor: float) -> Change:
-    """The starts; and when every step starts workers, the old ones are joined inside the step, too."""
-    savings = [Saving("data", factor * per_step, "workers_start")]
-    if length < 1.5:
-        joined = max(0.0, run.seconds("forward") - run.seconds("backward"))
-        savings.append(Saving("forward", factor * joined, "workers_end"))
-    return Change(savings=tuple(savings))
+    """The starts, and what they cost the steps beside them. When every step starts workers, the old ones
+    are joined inside the step, too, and what is left is the usual hand-over from a worker that stays."""
+    if length >= EACH_STEP:
+        beside = max(0.0, run.saved_beyond(per_step) - per_step)
+        savings = (Saving("data", factor * per_step, "workers_start"), Saving("*", beside, "workers_beside"))
+        return Change(savings=savings)
+    joined = max(0.0, run.seconds("forward") - run.seconds("backward"))
+    model = run.model
+    stays = replace(model, parts={"rest": model.rest - joined}, work=FRESH * model.work)
+    usual = max(0.0, stays.loaded_period() - stays.rest)
+    waited = max(0.0, model.wait - usual)
+    return Change(
+        savings=(
+            Saving("data", min(1.0, factor) * waited, "workers_start"),
+            Saving("forward", min(1.0, factor) * joined, "workers_end"),
+        )
+    )
 
 
 def _often(length: float) -> str:
-    return "step" if length < 1.5 else f"{length:.0f} steps"
+    return "step" if length < EACH_STEP else f"{length:.0f} steps"
 
 
 def _remedy(run: RunContext, length: float) -> str:
-    if length < 1.5:
+    if length < EACH_STEP:
         return (
             "A new loader iterator is made for every step (`next(iter(loader))`): make it once before the "
             "loop and keep asking it."
@@ -105,7 +123,7 @@ def _remedy(run: RunContext, length: float) -> str:
 
 
 def _change(run: RunContext, workers: int, length: float) -> str:
-    if length < 1.5:
+    if length < EACH_STEP:
         once = "+ batches = iter(loader)   # once, before the loop"
         return f"{once}\n- batch = next(iter(loader))\n+ batch = next(batches)"
     return loading.loader_line(

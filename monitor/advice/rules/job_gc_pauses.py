@@ -16,15 +16,19 @@ from monitor.advice.rule import Advice, rule
 from monitor.advice.side import line_job
 from monitor.advice.whatif import Change, Saving, scaled
 
+BY_ITSELF = 0.4
+"""Python never collects for so large a share of the time unless it is told to, seen or not."""
+
 
 @rule("job.gc_pauses", suppresses=("compute.user_code", "trend.periodic_stalls"), bonus=0.3)
 def check(run: RunContext) -> Advice | None:
     job = line_job(run, "gc")
-    cost = min(max(job.seconds, _collector_seconds(run)), 0.995 * (run.period or 0.0))
+    cost = min(max(_line_seconds(run), _collector_seconds(run)), 0.995 * (run.period or 0.0))
     if run.period is None or cost < run.policy.gc_share * run.period:
         return None
-    what = Change(savings=(Saving("*", cost, "gc"),))
+    what = Change(savings=(Saving("*", run.saved_beyond(cost), "gc"),))
     explicit = job.spot is not None
+    certain = explicit or cost > BY_ITSELF * run.period
     where = f" at {job.spot.words}" if job.spot else ""
     return Advice(
         title=f"Garbage collection takes {percent(cost / run.period)} of the time: {seconds(cost)} a "
@@ -41,11 +45,23 @@ def check(run: RunContext) -> Advice | None:
             "explicit_call": explicit,
             **hotlines.evidence(run, job.spot),
         },
-        what=scaled(what, 1.0 if explicit else 0.9),
-        low=scaled(what, 0.9 if explicit else 0.5),
+        what=scaled(what, 1.0 if certain else 0.9),
+        low=scaled(what, 0.98 if certain else 0.6),
         high=scaled(what, 1.0),
         because=f"{seconds(cost)} of {seconds(run.period)} a step is collection",
     )
+
+
+def _line_seconds(run: RunContext) -> float:
+    """Seconds a step at the lines that collect. A collection keeps the interpreter to itself, so part of it
+    is seen only when it is over: at the head of the loop, in a phase where nothing is loaded."""
+    lines = hotlines.in_loop(run, "gc")
+    heads = [
+        spot
+        for spot in run.hotspots
+        if spot.is_loop and any(spot.phase == line.phase and line.share >= 0.3 for line in lines)
+    ]
+    return hotlines.total(run, lines) + hotlines.total(run, heads)
 
 
 def _collector_seconds(run: RunContext) -> float:

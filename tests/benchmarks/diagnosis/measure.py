@@ -14,6 +14,8 @@ from typing import Any
 from tests.benchmarks.diagnosis.catalog import Case
 
 DEADLINE = 120.0
+UNSTEADY = 1.25
+"""A median step this many times the shortest: something else had the cores, or the host had."""
 
 
 @dataclass(slots=True)
@@ -34,6 +36,9 @@ class Result:
     inside: bool | None = None
     error: float | None = None
     """likely / realised - 1."""
+    width: float | None = None
+    """high / low: how much the range leaves open."""
+    held_out: bool = False
     seconds: float | None = None
     peer: str = ""
     peer_points: float | None = None
@@ -92,13 +97,28 @@ def sample_seconds(report: dict[str, Any], *, whole: bool = False) -> float | No
     return period / (report.get("batch_size") or 1)
 
 
+def unsteady(report: dict[str, Any]) -> bool:
+    """Whether the usual steps of the run differ more than they do on a machine left alone (with workers
+    they always do). Says nothing about predictions, so choosing by it favours none."""
+    times, loader = report.get("step_seconds") or {}, (report.get("config") or {}).get("loader") or {}
+    if loader.get("num_workers") or not times.get("min") or not times.get("p50"):
+        return False
+    return bool(times["p50"] > UNSTEADY * times["min"])
+
+
+def faster(case: Case, one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """The run that was disturbed less."""
+    first, second = (sample_seconds(report, whole=case.whole) for report in (one, other))
+    return other if first is None or (second is not None and second < first) else one
+
+
 def judge(case: Case, naive: dict[str, Any], fixed: dict[str, Any] | None) -> Result:
     """Compare what was found with what is wrong, and what was promised with what came."""
     found = [finding["id"] for finding in naive["findings"]]
     serious = [
         finding["id"] for finding in naive["findings"] if finding["severity"] in ("warning", "critical")
     ]
-    result = Result(case.script, case.cause, list(case.expected), found, serious)
+    result = Result(case.script, case.cause, list(case.expected), found, serious, held_out=case.held_out)
     result.title = naive["findings"][0]["title"] if naive["findings"] else naive["verdict"]
     result.top1 = (
         (found[:1] == ["healthy.ok"] and not serious)
@@ -123,3 +143,4 @@ def _verify(result: Result, case: Case, naive: dict[str, Any], fixed: dict[str, 
     result.predicted = {key: speedup[key] for key in ("low", "likely", "high")}
     result.inside = speedup["low"] * 0.97 <= result.realised <= speedup["high"] * 1.03
     result.error = speedup["likely"] / result.realised - 1.0
+    result.width = speedup["high"] / speedup["low"]

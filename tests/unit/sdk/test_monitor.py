@@ -96,6 +96,17 @@ def test_begin_to_begin(gpumon_dir: Path) -> None:
     assert records[5].phases["between"] >= 0.0003
 
 
+def test_what_comes_after_the_last_step_is_not_between_steps(gpumon_dir: Path) -> None:
+    with TrainingMonitor() as m:
+        for _ in m.loader(range(5)):
+            m.step()
+        with m.phase("validate"):
+            spin(0.002)
+        time.sleep(0.03)
+    last = ring_of(m).records[-1]
+    assert last.phases["validate"] >= 0.002 and last.seconds < 0.02
+
+
 def test_nested_phases_are_exclusive(gpumon_dir: Path) -> None:
     with TrainingMonitor() as m:
         for _ in m.loader(range(8)):

@@ -1,0 +1,77 @@
+"""What single rules promise: told from the run's own figures, not from a constant a rule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from monitor.advice.context import RunContext
+from monitor.advice.engine import judge
+from monitor.advice.policy import DEFAULT_POLICY
+from monitor.snapshot import Run, Speedup
+from tests.unit.advice.build import hot, loader, loader_config, rank_of, run_of, snapshot_of
+
+
+def promise(id: str, run: Run) -> Speedup:
+    """The prediction of this rule, suppressed by others or not."""
+    context = RunContext(snapshot_of(run), run, DEFAULT_POLICY)
+    found = next(one.finding.speedup for one in judge(context) if one.finding.id == id)
+    assert found is not None and found.low <= found.likely <= found.high
+    return found
+
+
+def run_with(phases: dict[str, float], *hotspots: dict[str, Any], **config: Any) -> Run:
+    return run_of(phases, config={"hotspots": list(hotspots), **config})
+
+
+def test_a_loop_that_backward_never_saw_leaves_backward_alone() -> None:
+    line = hot("forward", "a = nearest(points, i)", calls=400.0, function="neighbours")
+    unrecorded = run_with({"forward": 0.02, "backward": 0.001, "optimizer": 0.001}, line)
+    recorded = run_with({"forward": 0.02, "backward": 0.02, "optimizer": 0.001}, line)
+    assert promise("compute.python_loop", unrecorded).likely < 0.022 / 0.002
+    assert promise("compute.python_loop", recorded).likely > 0.041 / 0.023
+
+
+def test_a_collection_seen_at_the_head_of_the_loop_is_a_collection() -> None:
+    lines = hot("between", "gc.collect()", 0.5), hot("between", "for x, y in loader:", 0.5, line=3)
+    run = run_with({"data": 0.0005, "forward": 0.001, "backward": 0.001, "between": 0.05}, *lines)
+    assert promise("job.gc_pauses", run).likely > 15
+
+
+def test_a_checkpoint_is_also_what_is_done_to_its_file() -> None:
+    phases = {"forward": 0.004, "backward": 0.006, "checkpoint": 0.004, "other": 0.004}
+    alone = run_with(phases)
+    synced = run_with(phases, hot("other", "os.fsync(out.fileno())"))
+    ids = "compute.checkpoint_stalls"
+    assert promise(ids, synced).likely > 1.2 * promise(ids, alone).likely
+
+
+def test_of_many_recompilations_one_is_left() -> None:
+    def compiled(count: int) -> float:
+        config = {"compile": {"used": True, "recompiles": count}}
+        rank = rank_of({"forward": 0.002}, steps=100)
+        spent = tuple(msgspec.structs.replace(phase, total_seconds=4.0) for phase in rank.phases)
+        run = run_of({"forward": 0.002}, config=config, rank={"steps": 100, "phases": spent})
+        return promise("compute.recompiles", run).likely
+
+    assert compiled(40) > 10 > compiled(8) > 4
+
+
+def test_a_batch_of_two_pays_for_every_operation_anew() -> None:
+    times = loader(fetch_seconds=16e-6, collate_seconds=33e-6)
+    dense = {"layers": ["Linear", "ReLU"], "modules": 6, "parameters": 20_000, "tensors": 6}
+    run = run_of(
+        {"data": 80e-6, "forward": 130e-6, "backward": 160e-6, "optimizer": 300e-6},
+        batch_size=2,
+        config=loader_config(0, batch_size=2) | {"model": dense, "threads": {"torch": 1}},
+        rank={"loader": times, "steps": 5000},
+    )
+    assert 15 < promise("compute.small_batch", run).likely < 40
+
+
+def test_one_pass_shows_what_the_other_should_take() -> None:
+    odd = run_with({"forward": 0.05, "backward": 0.004}, threads={"torch": 16})
+    even = run_with({"forward": 0.02, "backward": 0.034}, threads={"torch": 16})
+    id = "compute.threads_oversubscribed"
+    assert promise(id, odd).likely > 5 > 2.5 > promise(id, even).likely > 1.3
