@@ -25,6 +25,7 @@ _LIBRARIES = tuple(
     }
 )
 _known: dict[str, bool] = {}
+_trees: dict[str, Any] = {}
 
 
 def is_user_file(name: str) -> bool:
@@ -55,33 +56,51 @@ def short_path(name: str) -> str:
 
 def qualified(place: Frame) -> str:
     """The function's name with the class or function around it, from the source where there is one."""
-    lines = linecache.getlines(place.file) if is_user_file(place.file) else []
-    if not lines or len(lines) > _MOST_LINES:
-        return place.name
-    ast = importlib.import_module("ast")
-    try:
-        names = _names_around(ast.parse("".join(lines)), place.line)
-    except (SyntaxError, ValueError, RecursionError):
-        return place.name
+    names = [node.name for node in _around(place)]
     if place.name in names:
         names = names[: len(names) - names[::-1].index(place.name)]
         return ".".join(names)
     return ".".join([*names, place.name]) if names else place.name
 
 
-def _names_around(tree: Any, line: int) -> list[str]:
-    """Classes and functions a line lies in, outermost first."""
-    names: list[str] = []
-    node = tree
+def body(place: Frame) -> list[tuple[int, str]]:
+    """(number, text) of the lines of the function around a place; of the whole file outside functions."""
+    inside = [node for node in _around(place) if type(node).__name__ != "ClassDef"]
+    lines = linecache.getlines(place.file) if is_user_file(place.file) else []
+    first, last = (inside[-1].lineno, inside[-1].end_lineno) if inside else (1, len(lines))
+    return [(at, lines[at - 1]) for at in range(first, min(last, len(lines), first + _MOST_LINES) + 1)]
+
+
+def forget_source() -> None:
+    """A syntax tree is large; who has asked all questions about a file gives it back."""
+    _trees.clear()
+
+
+def _around(place: Frame) -> list[Any]:
+    """Classes and functions a line lies in, outermost first; none without source."""
+    found: list[Any] = []
+    node = _tree(place.file) if is_user_file(place.file) else None
     while node is not None:
         inner = None
         for child in _definitions(node):
-            if child.lineno <= line <= (child.end_lineno or child.lineno):
+            if child.lineno <= place.line <= (child.end_lineno or child.lineno):
                 inner = child
         if inner is not None:
-            names.append(inner.name)
+            found.append(inner)
         node = inner
-    return names
+    return found
+
+
+def _tree(file: str) -> Any:
+    """The syntax tree of a file, parsed once."""
+    if file not in _trees:
+        lines = linecache.getlines(file)
+        ast = importlib.import_module("ast")
+        try:
+            _trees[file] = ast.parse("".join(lines)) if 0 < len(lines) <= _MOST_LINES else None
+        except (SyntaxError, ValueError, RecursionError):
+            _trees[file] = None
+    return _trees[file]
 
 
 def _definitions(node: Any) -> list[Any]:

@@ -7,9 +7,10 @@ that a finding can name the cause and not only the place.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import lru_cache
 
-from monitor.advice.context import Hotspot, RunContext
+from monitor.advice.context import Caller, Hotspot, RunContext, callers
 from monitor.advice.finding import percent, seconds
 
 KINDS: tuple[tuple[str, str], ...] = (
@@ -76,10 +77,25 @@ def in_loop(run: RunContext, *kinds: str) -> list[Hotspot]:
     jobs = _jobs(run.hotspots)
     found = []
     for spot in run.hotspots:
-        kind = jobs.get((spot.file, spot.function)) or kind_of(spot)
+        kind = jobs.get((spot.file, spot.function)) or _called_for(spot) or kind_of(spot)
         if spot.phase in PHASES_OF_LOOP and kind in kinds:
             found.append(spot)
     return sorted(found, key=lambda spot: -run.hot_seconds(spot))
+
+
+def _called_for(spot: Hotspot) -> str:
+    """What the function is for that this line was called from, when its name says so."""
+    for caller in spot.callers:
+        kind = _named_job(caller.function)
+        if kind:
+            return kind
+    return ""
+
+
+def _named_job(function: str) -> str:
+    if function == "<module>" or LOOP_NAMES.search(function.rpartition(".")[2]):
+        return ""
+    return next((kind for kind, pattern in JOB_NAMES if pattern.search(function)), "")
 
 
 @lru_cache(maxsize=256)
@@ -90,13 +106,62 @@ def _jobs(hotspots: tuple[Hotspot, ...]) -> dict[tuple[str, str], str]:
         name = spot.function.rpartition(".")[2]
         if spot.function == "<module>" or spot.phase not in PHASES_OF_LOOP or LOOP_NAMES.search(name):
             continue
-        for kind, pattern in JOB_NAMES:
-            if pattern.search(spot.function):
-                jobs.setdefault((spot.file, spot.function), kind)
+        if named := _named_job(spot.function):
+            jobs.setdefault((spot.file, spot.function), named)
         kind = kind_of(spot)
         if kind in ("checkpoint", "log", "file", "plot", "grad_norm"):
             jobs[spot.file, spot.function] = kind
     return jobs
+
+
+def blocks(run: RunContext, *phases: str) -> list[Hotspot]:
+    """Pieces of the user's code, each at its heaviest line with the share of all its lines: a function, or
+    in the function that is the loop itself (and in a script without one) lines that stand together."""
+    loops = _loops(run)
+    groups: dict[tuple[object, ...], list[Hotspot]] = {}
+    at: tuple[object, ...] = ()
+    for spot in sorted(run.hotspots, key=lambda one: (one.phase, one.file, one.function, one.line)):
+        if spot.phase not in phases:
+            continue
+        key: tuple[object, ...] = (spot.phase, spot.file, spot.function)
+        if key[1:] in loops or spot.function == "<module>":
+            near = at[:3] == key and not passes(spot.code) and not passes(groups[at][-1].code)
+            key = at if near and spot.line - groups[at][-1].line <= 2 else (*key, spot.line)
+        at = key
+        groups.setdefault(key, []).append(spot)
+    found = [_summed(lines) for lines in groups.values()]
+    return sorted(found, key=lambda spot: -run.hot_seconds(spot))
+
+
+def _loops(run: RunContext) -> set[tuple[str, str]]:
+    """(file, function) of the training loop: where backward and the optimizer are called."""
+    return {(spot.file, spot.function) for spot in run.hotspots if spot.phase in ("backward", "optimizer")}
+
+
+def asked_at(run: RunContext, spot: Hotspot) -> Caller:
+    """The line of the loop that leads to a hot line (else the nearest call of its function, else itself):
+    there an `if step % 100 == 0` belongs."""
+    loops = _loops(run)
+    own = Caller(spot.function, spot.file, spot.line, spot.code)
+    if (spot.file, spot.function) in loops:
+        return own
+    outer = [one for one in spot.callers if (one.file, one.function) in loops]
+    return next(iter([*outer, *([spot.call] if spot.call else [])]), own)
+
+
+def _summed(lines: list[Hotspot]) -> Hotspot:
+    ranked = sorted(lines, key=lambda spot: -spot.share)
+    line = next((spot for spot in ranked if not spot.code.startswith(("def ", "return"))), ranked[0])
+    calls = max((spot.calls or 0.0 for spot in lines), default=0.0)
+    return replace(line, share=min(1.0, sum(spot.share for spot in lines)), calls=calls or None)
+
+
+def keeper(run: RunContext) -> Caller | None:
+    """A line of the loop that keeps something of every step: a hot one, else one the SDK has read there."""
+    hot = next((spot for spot in run.hotspots if ".append(" in spot.code), None)
+    if hot is not None:
+        return Caller(hot.function, hot.file, hot.line, hot.code)
+    return next(iter(callers(run.setting("keeps"))), None)
 
 
 def total(run: RunContext, spots: list[Hotspot]) -> float:

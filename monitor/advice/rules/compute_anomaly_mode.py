@@ -34,5 +34,5 @@ def check(run: RunContext) -> Advice | None:
         low=compute_change(run, 0.75),
         high=compute_change(run, 0.3),
         because=f"tracing and NaN checks go, on {percent(share)} of the step",
-        severity=None,
+        severity="warning",
     )

@@ -10,7 +10,7 @@ Gain: all but a tenth of that time.
 from __future__ import annotations
 
 from monitor.advice import hotlines
-from monitor.advice.context import RunContext
+from monitor.advice.context import Hotspot, RunContext
 from monitor.advice.finding import percent, seconds
 from monitor.advice.rule import Advice, rule
 from monitor.advice.side import side_job
@@ -34,7 +34,7 @@ def check(run: RunContext) -> Advice | None:
         f"step{where}",
         remedy="Compute the norm with one fused call, and only when it is needed: "
         "`clip_grad_norm_(parameters, max_norm, foreach=True)` for clipping, every 200 steps for the record.",
-        change="- norms = [p.grad.norm().item() for p in model.parameters()]\n+ if step % 200 == 0:\n"
+        change=f"- {_code(run, job.spot)}\n+ if step % 200 == 0:\n"
         "+     norm = torch.nn.utils.get_total_norm([p.grad for p in model.parameters()])",
         evidence={
             "grad_norm_share": job.share,
@@ -47,3 +47,8 @@ def check(run: RunContext) -> Advice | None:
         high=job.less(1.0),
         because=f"{seconds(job.seconds)} of {seconds(run.period)} a step is norms",
     )
+
+
+def _code(run: RunContext, spot: Hotspot | None) -> str:
+    known = hotlines.asked_at(run, spot).code if spot else ""
+    return known or "norms = [p.grad.norm().item() for p in model.parameters()]"

@@ -18,6 +18,9 @@ from monitor.advice.rule import Advice, rule
 from monitor.advice.side import Side, side_job
 from monitor.advice.whatif import Saving
 
+MANY_READS = 8
+"""Reads a step."""
+
 
 @rule("compute.sync_every_step", suppresses=("compute.user_code", "compute.python_loop"), bonus=0.2)
 def check(run: RunContext) -> Advice | None:
@@ -50,9 +53,11 @@ def check(run: RunContext) -> Advice | None:
 
 
 def _measured(run: RunContext, job: Side) -> Side:
-    """Where the SDK has timed the reads themselves, that counts, not the lines they stand on."""
+    """Where the SDK has timed the reads themselves, that counts, not the lines they stand on; unless there
+    are so many that making and reading those values is what the lines are for."""
     seconds_read = run.scalar("sync.seconds_per_step")
-    if seconds_read is None or run.period is None:
+    many = (run.scalar("sync.items_per_step") or 0.0) >= MANY_READS
+    if seconds_read is None or run.period is None or (many and job.savings and not run.has_cuda):
         return job
     factor = min(1.0, seconds_read / job.seconds) if job.seconds > 0 else 0.0
     if not job.savings:

@@ -18,27 +18,35 @@ from monitor.advice.whatif import Change, Saving, scaled
 
 @rule("compute.user_code")
 def check(run: RunContext) -> Advice | None:
-    found = (run.hot_function("other"), run.hot_function("between"), run.hot_function("forward"))
-    own = [spot for spot in found if spot is not None and not _model_work(spot)]
+    own = [spot for spot in hotlines.blocks(run, "other", "between", "forward") if not _model_work(spot)]
     spot = max(own, key=run.hot_seconds, default=None)
     if spot is None or run.period is None:
         return None
     cost = run.hot_seconds(spot)
-    if cost < run.policy.user_code_share * run.period or spot.share < run.policy.hot_share:
+    if cost < run.policy.user_code_share * run.period:
         return None
+    if spot.share < run.policy.hot_share and cost < 0.25 * run.period:
+        return None
+    asked = hotlines.asked_at(run, spot)
+    called = f" (called at {asked.place})" if asked.place != spot.place else ""
     job = Change(savings=(Saving(spot.phase, cost, spot.place),))
     where = "between the steps" if spot.phase == "between" else "in the step, outside the model"
     return Advice(
         title=f"Your own code {where}: {hotlines.words(run, spot)}",
-        remedy=f"Move {spot.words} out of the loop: compute it once before, every 100 steps, or in one "
-        "vectorised call.",
-        change=f"- {spot.code or spot.words}\n+ # once before the loop, or: if step % 100 == 0: …",
+        remedy=f"Move `{_short(spot)}`{called} out of the loop: compute it once before, every 100 steps, or "
+        "in one vectorised call.",
+        change=f"- {asked.code or spot.words}\n+ # once before the loop, or: if step % 100 == 0: …",
         evidence=hotlines.evidence(run, spot),
         what=scaled(job, 0.9),
         low=scaled(job, 0.5),
         high=scaled(job, 1.0),
         because=f"{seconds(cost)} of {seconds(run.period)} a step is this line",
     )
+
+
+def _short(spot: Hotspot) -> str:
+    """The function, or the line where it stands in the loop itself."""
+    return spot.function if spot.function not in ("", "<module>") and spot.call else spot.code or spot.place
 
 
 def _model_work(spot: Hotspot) -> bool:

@@ -24,20 +24,23 @@ def check(run: RunContext) -> Advice | None:
     if stall is None or run.period is None or not run.lead or not run.lead.steps:
         return None
     cost = stall.total_seconds / run.lead.steps
-    if cost < run.policy.stall_share * run.period or stall.every_steps is None:
+    every = stall.every_steps
+    if cost < run.policy.stall_share * run.period or every is None:
         return None
+    if stall.count * every < 0.5 * run.lead.steps:
+        return None  # they came in one cluster, not with that period all through the run
     spot = run.hot(stall.kind)
     where = f" ({spot.place})" if spot else ""
     part = "data" if stall.kind == "data" else "*"
     return Advice(
-        title=f"Stalls every {stall.every_steps:.0f} steps in {stall.kind}{where}: "
+        title=f"Stalls every {every:.0f} steps in {stall.kind}{where}: "
         f"{seconds(stall.mean_seconds)} each, "
         f"{percent(cost / run.period)} of the time",
         remedy=_remedy(stall),
-        change=f"- if step % {stall.every_steps:.0f} == 0:\n+ if step % {stall.every_steps * 10:.0f} == 0:",
+        change=f"- if step % {every:.0f} == 0:\n+ if step % {every * 10:.0f} == 0:",
         evidence={
             "kind": stall.kind,
-            "every_steps": stall.every_steps,
+            "every_steps": every,
             "mean_seconds": stall.mean_seconds,
             "count": stall.count,
             "share": cost / run.period,

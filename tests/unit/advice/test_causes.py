@@ -1,0 +1,160 @@
+"""The cause itself is named first, at its line, with a remedy that fits; and not a neighbour of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from monitor.advice.engine import Engine
+from monitor.snapshot import Finding, Run, Stall
+from tests.unit.advice.build import hot, loader, loader_config, run_of, snapshot_of
+from tests.unit.advice.shapes import LOADED, STARVED, looped, starved
+
+LOOP = {"data": 0.0004, "forward": 0.003, "backward": 0.005, "optimizer": 0.0006}
+
+
+def called(function: str, line: int, code: str) -> dict[str, Any]:
+    return {"function": function, "file": "train.py", "line": line, "code": code}
+
+
+def findings(run: Run) -> tuple[Finding, ...]:
+    return Engine().evaluate(snapshot_of(msgspec.structs.replace(run, state="ended")))
+
+
+def first(run: Run) -> Finding:
+    return findings(run)[0]
+
+
+def test_a_constant_is_named_with_its_function_and_where_it_is_asked_for() -> None:
+    spot = hot("forward", "return D @ A @ D", kind="module", function="normalise", constant="normalise")
+    spot["callers"] = [called("GCN.forward", 15, "An = normalise(A)")]
+    found = first(run_of(LOOP | {"forward": 0.012}, config={"hotspots": [spot]}))
+    assert found.id == "compute.constant_recomputed"
+    assert "`normalise` returns the same" in found.title and "train.py:15" in found.remedy.summary
+    assert "An = normalise(A)" in found.remedy.change
+
+
+def test_a_mask_built_in_the_model_is_a_constant_too() -> None:
+    mask = looped("mask = torch.triu(torch.ones(t, t), 1)", "forward", 0.012, kind="module", calls=2)
+    assert first(mask).id == "compute.constant_recomputed"
+
+
+def test_labels_made_on_the_line_of_a_pass_are_no_constant() -> None:
+    line = "loss = bce(D(real), torch.ones(64, 1))"
+    run = looped(line, "forward", 0.012, kind="module", inside="linear", calls=4)
+    assert all(found.id != "compute.constant_recomputed" for found in findings(run))
+
+
+def test_lines_of_a_comprehension_belong_to_the_function_it_stands_in() -> None:
+    spots = [
+        hot(
+            "between",
+            "log(**{k: v.item() for k, v in losses.items()})",
+            0.6,
+            function="Trainer.step.<dictcomp>",
+        ),
+        hot("between", "log(**{k: p.grad.norm().item()})", 0.1, function="Trainer.step.<dictcomp>", line=9),
+    ]
+    scalars = {"sync.items_per_step": 70.0, "sync.seconds_per_step": 0.0001}
+    run = run_of(LOOP | {"between": 0.004}, config={"hotspots": spots}, rank={"scalars": scalars})
+    found = first(run)
+    assert found.id == "compute.sync_every_step"
+    assert found.evidence["sync_seconds_per_step"] > 0.002  # the lines, not only the reads on them
+
+
+def test_what_a_job_calls_belongs_to_the_job() -> None:
+    spot = hot(
+        "between",
+        "counts = np.bincount(index)",
+        function="bins",
+        callers=[called("log_weights", 30, "bins(w)")],
+    )
+    found = first(run_of(LOOP | {"between": 0.006}, config={"hotspots": [spot]}))
+    assert found.id == "compute.logging_too_often"
+
+
+def test_lines_that_stand_together_in_the_loop_are_one_piece_of_code() -> None:
+    spots = [
+        hot("backward", "loss.backward()", function="train", line=10),
+        hot("other", "for p in model.parameters():", 0.1, function="train", line=11),
+        hot("other", "    total += p.abs().sum()", 0.3, function="train", line=12, calls=120),
+        hot("other", "    peak = max(peak, p.max())", 0.3, function="train", line=13, calls=120),
+        hot("other", "optimizer.step()", 0.2, function="train", line=20),
+    ]
+    found = first(run_of(LOOP | {"other": 0.009}, config={"hotspots": spots}))
+    assert found.id == "compute.python_loop"
+    assert found.evidence["hot_share_of_phase"] > 0.65
+
+
+def test_random_samples_with_workers_ask_for_batches_not_for_a_cache() -> None:
+    drawn = hot("fetch", "img = img * scale", function="Rows.jitter", random=True)
+    found = first(starved(2, [drawn]))
+    assert found.id == "input.slow_getitem"
+    assert "whole batch" in found.remedy.summary and "Rows.jitter" in found.title
+
+
+def test_what_is_not_random_in_a_sample_is_still_to_be_cached() -> None:
+    spots = [
+        hot("fetch", "img = decode(blob)", 0.85, function="Rows.decode"),
+        hot("fetch", "img = img * scale", 0.1, function="Rows.jitter", random=True, line=9),
+    ]
+    assert "once for all" in first(starved(2, spots)).remedy.summary
+
+
+def test_a_scan_in_getitem_is_the_data_sets_own_code() -> None:
+    scan = hot("data", "for row in csv.reader(file):", function="Rows.__getitem__")
+    assert "train.py:7" in first(starved(0, [scan])).title
+
+
+def test_the_sampler_is_named_at_its_line() -> None:
+    scan = hot("data", "pool = [i for i in labels if i == c]", function="Balanced.__iter__")
+    times = LOADED | {"sampler_seconds": 0.019, "fetch_seconds": 0.001}
+    found = first(starved(0, [scan], times, batch_sampler="Balanced"))
+    assert found.id == "input.slow_sampler" and "train.py:7" in found.title
+
+
+def test_the_collate_function_is_named_at_its_line_and_torchs_own_otherwise() -> None:
+    times = LOADED | {"collate_seconds": 0.018, "fetch_seconds": 0.001}
+    split = hot(
+        "data", "words = text.split()", function="tokenize", callers=[called("collate", 30, "tokenize(t)")]
+    )
+    named = first(starved(0, [split], times))
+    assert named.id == "input.slow_collate" and "train.py:7" in named.title
+    torchs = first(starved(0, [], times, collate="default_collate"))
+    assert "one indexing" in torchs.remedy.summary and "default_collate" not in torchs.remedy.change
+
+
+def test_many_idle_workers_are_too_many_even_when_nothing_waits() -> None:
+    times = {"fetch_seconds": 0.004, "collate_seconds": 0.0005, "worker_busy_ratio": 0.02}
+    crowd = run_of(config=loader_config(16), rank={"loader": loader(**times)}, batch_size=8)
+    found = first(crowd)
+    assert found.id == "input.too_many_workers" and found.evidence["suggested_workers"] == 1
+    few = run_of(config=loader_config(2), rank={"loader": loader(**times)})
+    assert first(few).id == "healthy.ok"
+
+
+def test_a_cluster_of_stalls_is_no_period() -> None:
+    cluster = Stall("backward", 6, 3.5, 0.22, every_steps=2.0, mean_seconds=0.59)
+    run = run_of(stalls=(cluster,))
+    assert all(found.id != "trend.periodic_stalls" for found in findings(run))
+
+
+def test_an_average_of_the_weights_is_not_told_to_be_kept_only_when_better() -> None:
+    code = "self.shadow[n] = self.decay * self.shadow[n] + (1 - self.decay) * p"
+    found = first(looped(code, function="EMA.update"))
+    assert found.id == "compute.state_copies"
+    assert "_foreach_lerp_" in found.remedy.change and "improved" not in found.remedy.change
+
+
+def test_a_default_optimizer_is_a_hint_and_one_that_was_made_slow_a_warning() -> None:
+    phases = {"forward": 0.002, "backward": 0.003, "optimizer": 0.005}
+    default = run_of(phases, config={"optimizer": {"class": "Adam", "fused": None}})
+    assert first(default).id == "healthy.ok"
+    explicit = run_of(phases, config={"optimizer": {"class": "Adam", "fused": None, "foreach": False}})
+    assert first(explicit).id == "compute.optimizer_unfused"
+
+
+def test_the_loader_without_a_hot_line_still_has_its_cause() -> None:
+    run = run_of(STARVED, config=loader_config(0), rank={"loader": loader(**LOADED)})
+    assert first(run).id.startswith("input.")
