@@ -18,6 +18,7 @@ from monitor.summary import Report
 BAR = 28
 FINDINGS_SHOWN = 5
 LEAST_SHARE = 0.005
+CODE_INDENT = "    "
 MARKS = {"critical": "!!", "warning": "! ", "hint": "· ", "healthy": "ok"}
 COLORS = {"critical": "31;1", "warning": "33;1", "hint": "36", "healthy": "32;1"}
 
@@ -95,7 +96,7 @@ def _time(run: Run, paint: _Paint) -> Iterator[str]:
     yield ""
     yield f"Where the time went ({seconds(whole)} a step, begin to begin, median {seconds(run.step.p50)}):"
     for phase in shown:
-        yield _bar(phase, paint)
+        yield _bar(phase, paint) + _note(run, phase)
     if run.lost:
         yield f"  {run.lost:,} of {run.steps:,} steps could not be read"
 
@@ -104,6 +105,13 @@ def _bar(phase: Phase, paint: _Paint) -> str:
     full = max(1, round(phase.share * BAR))
     bar = paint.block * full + paint.blank * (BAR - full)
     return f"  {phase.name:<11}{bar} {percent(phase.share):>5}  {seconds(phase.mean_seconds):>8}"
+
+
+def _note(run: Run, phase: Phase) -> str:
+    """What is in a phase whose name does not say it."""
+    forward = any(one.name == "forward" and one.share >= LEAST_SHARE for one in run.phases)
+    own = "own code in the step" if forward else "forward, own code"
+    return {"other": f"  {own}", "between": "  own code between steps"}.get(phase.name, "")
 
 
 def findings_lines(report: Report, width: int, paint: _Paint | None = None) -> Iterator[str]:
@@ -145,7 +153,15 @@ def _finding(number: int, finding: Finding, gain: str, width: int, paint: _Paint
     yield from _wrapped(finding.title, width, "  ")
     yield from _wrapped(f"→ {finding.remedy.summary}", width, "  ")
     for line in finding.remedy.change.splitlines():
-        yield f"      {line}"
+        yield from _code(line, width)
+
+
+def _code(line: str, width: int) -> list[str]:
+    """A line of a change, broken where it is too long for the terminal."""
+    if len(line) + len(CODE_INDENT) <= width:
+        return [CODE_INDENT + line]
+    lead = CODE_INDENT + line[: len(line) - len(line.lstrip("+- "))] + "    "
+    return textwrap.wrap(line, width, initial_indent=CODE_INDENT, subsequent_indent=lead)
 
 
 def _gain(finding: Finding) -> str:

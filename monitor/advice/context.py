@@ -89,6 +89,13 @@ class Hotspot:
         return asked or (not self.is_loop and self.function != "<module>")
 
     @property
+    def short(self) -> str:
+        """ "`decode` (dataset.py:41)", for a second mention."""
+        name = self.function.rpartition(".")[2]
+        known = name and name != "<module>" and name not in SAMPLE_MAKERS
+        return f"`{name}` ({self.place})" if known else f"the line at {self.place}"
+
+    @property
     def words(self) -> str:
         """`x = self.scaler.transform(x)` (dataset.py:41, in `Windows.__getitem__`)."""
         owner = f", in `{self.function}`" if self.function and self.function != "<module>" else ""

@@ -64,7 +64,8 @@ def passes(code: str) -> bool:
 @lru_cache(maxsize=4096)
 def kind_of(spot: Hotspot) -> str:
     """A word for what the line does: one of `KINDS`, the sampler's own word, or ""."""
-    text = f"{spot.inside}(" if spot.is_loop or passes(spot.code) else f"{spot.code} {spot.inside}("
+    code = spot.code.partition(": ")[2] if spot.is_loop else spot.code  # a loop's head says nothing
+    text = f"{spot.inside}(" if not code or passes(code) else f"{code} {spot.inside}("
     for kind, pattern in KINDS:
         if re.search(pattern, text, re.IGNORECASE):
             return kind

@@ -63,7 +63,7 @@ def _own(spot: Hotspot) -> bool:
 
 def hot_part(run: RunContext, part: str) -> Hotspot | None:
     """The heaviest line of the sampler's or of the collate function's own code."""
-    found = [spot for spot in run.hotspots if made_by(run, spot, part) and not spot.is_loop]
+    found = [spot for spot in run.hotspots if made_by(run, spot, part)]
     return max(found, key=lambda spot: spot.share, default=None)
 
 

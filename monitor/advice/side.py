@@ -42,7 +42,7 @@ def side_job(run: RunContext, phase: str, *kinds: str) -> Side:
     savings += [Saving(spot.phase, run.hot_seconds(spot), spot.place) for spot in lines]
     total = sum(saving.seconds for saving in savings)
     stall = run.stall(phase)
-    spot = run.hot(phase) or (lines[0] if lines else None)
+    spot = max([*filter(None, [run.hot(phase)]), *lines], key=run.hot_seconds, default=None)
     return Side(
         seconds=total,
         share=total / run.period if run.period else 0.0,

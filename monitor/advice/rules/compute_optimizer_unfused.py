@@ -32,9 +32,8 @@ def check(run: RunContext) -> Advice | None:
     severity: Severity | None = None if explicit or share >= run.policy.optimizer_warn_share else "hint"
     better = "fused=True" if name in FUSED else "foreach=True"
     known = f"{groups} parameter groups, " if groups > 1 else ""
-    flags = f"fused={run.setting('optimizer', 'fused')}, foreach={run.setting('optimizer', 'foreach')}"
     return Advice(
-        title=f"Optimizer update takes {percent(share)} of the step: {name} ({known}{flags}), "
+        title=f"Optimizer update takes {percent(share)} of the step: {name} ({known}{_flags(run)}), "
         f"{seconds(cost)} a step",
         remedy=_remedy(name, better, groups),
         change=f"- {name}(model.parameters(), …)\n+ {name}(model.parameters(), …, {better})",
@@ -53,6 +52,12 @@ def check(run: RunContext) -> Advice | None:
         because=f"a fused update needs about a third of {seconds(cost)}",
         severity=severity,
     )
+
+
+def _flags(run: RunContext) -> str:
+    """What was said about the implementation, if anything."""
+    said = {key: run.setting("optimizer", key) for key in ("fused", "foreach")}
+    return ", ".join(f"{key}={value}" for key, value in said.items() if value is not None) or "not fused"
 
 
 def _remedy(name: str, better: str, groups: int) -> str:

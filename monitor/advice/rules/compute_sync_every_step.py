@@ -28,15 +28,18 @@ def check(run: RunContext) -> Advice | None:
     items = run.scalar("sync.items_per_step")
     if job.share < run.policy.phase_share:
         return None
-    many = f"{items:.0f} reads of device values a step" if items else "device values read every step"
+    reads = "reads of device values" if run.has_cuda else "reads of single values (`.item()` and the like)"
+    many = f"{items:.0f} {reads} a step" if items else f"{reads} every step"
     where = f", at {job.spot.words}" if job.spot else ""
+    head = "Synchronising every step" if run.has_cuda else "Values read out every step"
     hidden = 0.4 if run.has_cuda else 0.9
     return Advice(
-        title=f"Synchronising every step: {many} take {seconds(job.seconds)} ({percent(job.share)}){where}",
+        title=f"{head}: {many} take {seconds(job.seconds)} ({percent(job.share)}){where}",
         remedy="Keep the value as a tensor (`running += loss.detach()`) and read it every 100 steps; "
         "convert whole "
         "tensors once instead of element by element.",
-        change="- total += loss.item()\n+ total += loss.detach()\n+ if step % 100 == 0: print(total.item())",
+        change=f"- {_code(run, job)}\n+ if step % 100 == 0:   # between, keep sums: total += loss.detach()\n"
+        f"+     {_code(run, job)}",
         evidence={
             "sync_share": job.share,
             "sync_seconds_per_step": job.seconds,
@@ -50,6 +53,11 @@ def check(run: RunContext) -> Advice | None:
         if run.has_cuda
         else "it is host time",
     )
+
+
+def _code(run: RunContext, job: Side) -> str:
+    known = hotlines.asked_at(run, job.spot).code if job.spot else ""
+    return known or "history.append(loss.item())"
 
 
 def _measured(run: RunContext, job: Side) -> Side:

@@ -58,7 +58,7 @@ def _cheaper(run: RunContext) -> str:
     spot = loading.hot_fetch(run)
     if spot is None or not loading.random_samples(run):
         return ""
-    return f" And make {spot.words} cheaper: for the whole batch at once with tensor operations."
+    return f" And do the work of {spot.short} for the whole batch at once, with tensor operations."
 
 
 def _place(run: RunContext) -> dict[str, object]:

@@ -84,7 +84,7 @@ def _left(run: RunContext, fetch: float, own: float) -> float:
 
 
 def _remedy(run: RunContext, spot: Hotspot | None) -> str:
-    what = spot.words if spot else "the work in `__getitem__`"
+    what = f"the work of {spot.short}" if spot else "the work in `__getitem__`"
     count = run.count("loader", "dataset_len")
     once = f"once for all {count:,} samples" if count else "once for all samples"
     if run.setting("loader", "iterable") is True:
@@ -99,7 +99,7 @@ def _remedy(run: RunContext, spot: Hotspot | None) -> str:
 
 
 def _batched(spot: Hotspot | None) -> str:
-    what = f"{spot.words}" if spot else "the augmentation in `__getitem__`"
+    what = f"the work of {spot.short}" if spot else "the augmentation in `__getitem__`"
     return (
         f"Do {what} for the whole batch at once with tensor operations (in the collate function or on the "
         "device after loading), keep only what is not random in `__getitem__`, and cache that; then share "

@@ -28,7 +28,7 @@ def check(run: RunContext) -> Advice | None:
     gain = max(1.0, (run.period or found.late) / found.early)
     return Advice(
         title=f"Throughput decays: steps took {seconds(found.early)} early and {seconds(found.late)} now"
-        + (f", the growth is in {found.phase}" if found.phase else "")
+        + (f", the growth is in {_where(run, found.phase)}" if found.phase else "")
         + found.along
         + where,
         remedy=_remedy(found)
@@ -52,6 +52,14 @@ def check(run: RunContext) -> Advice | None:
         ),
         severity="warning",
     )
+
+
+def _where(run: RunContext, phase: str) -> str:
+    if phase == "between":
+        return "your own code between the steps"
+    if phase == "other":
+        return "your own code in the step" if run.seconds("forward") else "forward and your own code"
+    return f"the phase {phase}"
 
 
 def _grower(run: RunContext, phase: str | None) -> Hotspot | None:

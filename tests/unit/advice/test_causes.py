@@ -158,3 +158,40 @@ def test_a_default_optimizer_is_a_hint_and_one_that_was_made_slow_a_warning() ->
 def test_the_loader_without_a_hot_line_still_has_its_cause() -> None:
     run = run_of(STARVED, config=loader_config(0), rank={"loader": loader(**LOADED)})
     assert first(run).id.startswith("input.")
+
+
+def grown(sizes: list[int]) -> list[str]:
+    """Ids of a run whose process has had these sizes in MiB, one a second."""
+    engine, found = Engine(), ()
+    for at, size in enumerate(sizes):
+        scalars = {"proc.rss_bytes": float(size << 20), "proc.tree_rss_bytes": float(900 << 20)}
+        run = run_of(rank={"scalars": scalars, "steps": 50 * (at + 1)}, steps=50 * (at + 1))
+        found = engine.evaluate(snapshot_of(run))
+    return [finding.id for finding in found]
+
+
+def test_a_leak_is_steady_growth_of_the_process_itself() -> None:
+    assert "memory.leak" in grown([300, 340, 380, 420, 460, 500, 540, 580])
+    assert "memory.leak" not in grown([300, 300, 300, 300, 300, 300, 320, 400])
+    assert "memory.leak" in grown([300, 450, 600, 750, 900]), "a short run that grows fast"
+    assert "memory.leak" not in grown([300, 310, 320, 330, 340])
+
+
+def test_a_leak_names_the_line_that_keeps() -> None:
+    engine, found = Engine(), ()
+    for at in range(8):
+        rank = {"scalars": {"proc.rss_bytes": float((300 + 40 * at) << 20)}, "steps": 50 * (at + 1)}
+        keeps = [{"file": "train.py", "line": 31, "code": "history.append(loss)"}]
+        found = engine.evaluate(snapshot_of(run_of(rank=rank, steps=50 * (at + 1), config={"keeps": keeps})))
+    leak = next(finding for finding in found if finding.id == "memory.leak")
+    assert "train.py:31" in leak.remedy.summary and "- history.append(loss)" in leak.remedy.change
+
+
+def test_a_loop_over_norms_beside_clipping_is_told_that_clipping_returns_the_norm() -> None:
+    spots = [
+        hot("other", "for p in model.parameters(): total += p.grad.norm().item() ** 2", line=9),
+        hot("grad_norm", "clip_grad_norm_(model.parameters(), 1.0)", line=12),
+    ]
+    found = first(run_of(LOOP | {"other": 0.004, "grad_norm": 0.001}, config={"hotspots": spots}))
+    assert found.id == "compute.grad_norm_every_step" and "train.py:9" in found.title
+    assert "returns it" in found.remedy.summary
