@@ -20,8 +20,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .busyclock import BusyClock
-from .place import body, forget_source, is_user_file, qualified, short_path
+from .place import body, forget_source, is_user_file, per_epoch, qualified, short_path
 from .returned import Returned
+from .sourcecode import fixed_line, without_gradients
 from .stacks import Frame, StackReader
 
 ENOUGH = 120
@@ -219,6 +220,10 @@ class Hotspots:
             found["constant"] = constant
         if _drawn(place, *callers):
             found["random"] = True
+        if fixed_line(place):
+            found["fixed"] = True
+        if any(without_gradients(frame) for frame in (place, *callers)):
+            found["no_grad"] = True
         return found
 
     def _constant(self, *frames: Frame) -> str | None:
@@ -226,6 +231,17 @@ class Hotspots:
         same = self.returned
         found = [one for one in frames if same is not None and same.constant(one.file, one.line, one.name)]
         return qualified(found[-1]) if found else None
+
+    def per_epoch(self) -> list[dict[str, Any]]:
+        """Lines that run once an epoch, beside the loop over the steps."""
+        ways = [
+            (place, *max(spot.callers, key=lambda chain: spot.callers[chain], default=()))
+            for (phase, place), spot in dict(self._spots).items()
+            if phase == "backward"
+        ]
+        lines = sorted({line for way in ways for line in per_epoch(*way)})
+        shown = [one for one in lines if not one[2].startswith(("print(", "#"))]
+        return [{"file": short_path(file), "line": at, "code": text[:120]} for file, at, text in shown[:4]]
 
 
 def _drawn(*frames: Frame) -> bool:

@@ -120,6 +120,8 @@ class Look:
         config: dict[str, Any] = {"hotspots": self._hotspots.result(), "sampled_steps": self._sampled}
         if kept := self._hotspots.kept():
             config["keeps"] = kept
+        if lines := self._hotspots.per_epoch():
+            config["per_epoch"] = lines
         if self._hotspots.checkpointing:
             config["checkpointing_seen"] = True
         self._found(config, self._profile.scalars())

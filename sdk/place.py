@@ -7,6 +7,7 @@ import linecache
 import os
 import sys
 import sysconfig
+from types import SimpleNamespace
 from typing import Any
 
 from .stacks import Frame
@@ -26,6 +27,7 @@ _LIBRARIES = tuple(
 )
 _known: dict[str, bool] = {}
 _trees: dict[str, Any] = {}
+_NOTHING = SimpleNamespace(body=[])
 
 
 def is_user_file(name: str) -> bool:
@@ -56,7 +58,7 @@ def short_path(name: str) -> str:
 
 def qualified(place: Frame) -> str:
     """The function's name with the class or function around it, from the source where there is one."""
-    names = [node.name for node in _around(place)]
+    names = [node.name for node in around(place)]
     if place.name in names:
         names = names[: len(names) - names[::-1].index(place.name)]
         return ".".join(names)
@@ -65,10 +67,44 @@ def qualified(place: Frame) -> str:
 
 def body(place: Frame) -> list[tuple[int, str]]:
     """(number, text) of the lines of the function around a place; of the whole file outside functions."""
-    inside = [node for node in _around(place) if type(node).__name__ != "ClassDef"]
+    inside = [node for node in around(place) if type(node).__name__ != "ClassDef"]
     lines = linecache.getlines(place.file) if is_user_file(place.file) else []
     first, last = (inside[-1].lineno, inside[-1].end_lineno) if inside else (1, len(lines))
     return [(at, lines[at - 1]) for at in range(first, min(last, len(lines), first + _MOST_LINES) + 1)]
+
+
+def per_epoch(*frames: Frame) -> list[tuple[str, int, str]]:
+    """(file, line, text) of what is done once for each round of the loop around the step loop. `frames` is
+    the way to a line of the step, innermost first: the epochs' loop may stand in a caller."""
+    loops = [(frame, loop) for frame in frames for loop in _loops(frame)]
+    if len(loops) < 2:
+        return []
+    (_, steps), (frame, epochs) = loops[0], loops[1]
+    beside = [one for one in epochs.body if not _spans(one, frame.line)]
+    if type(steps).__name__ == "For" and type(steps.iter).__name__ == "Call" and loops[0][0] is frame:
+        beside.append(steps)
+    lines = linecache.getlines(frame.file)
+    return [(frame.file, one.lineno, lines[one.lineno - 1].strip()) for one in beside]
+
+
+def _loops(place: Frame) -> list[Any]:
+    """The loops a line lies in within its function, innermost first."""
+    inside = [node for node in around(place) if type(node).__name__ != "ClassDef"]
+    rest = list((inside[-1] if inside else tree(place.file) or _NOTHING).body)
+    found: list[Any] = []
+    while rest:
+        node = rest.pop()
+        if not _spans(node, place.line) or type(node).__name__ in _DEFINITIONS:
+            continue
+        if type(node).__name__ in ("For", "While"):
+            found.insert(0, node)
+        for part in ("body", "orelse", "finalbody", "handlers"):
+            rest += getattr(node, part, None) or []
+    return found
+
+
+def _spans(node: Any, line: int) -> bool:
+    return bool(node.lineno <= line <= (node.end_lineno or node.lineno))
 
 
 def forget_source() -> None:
@@ -76,10 +112,10 @@ def forget_source() -> None:
     _trees.clear()
 
 
-def _around(place: Frame) -> list[Any]:
+def around(place: Frame) -> list[Any]:
     """Classes and functions a line lies in, outermost first; none without source."""
     found: list[Any] = []
-    node = _tree(place.file) if is_user_file(place.file) else None
+    node = tree(place.file) if is_user_file(place.file) else None
     while node is not None:
         inner = None
         for child in _definitions(node):
@@ -91,7 +127,7 @@ def _around(place: Frame) -> list[Any]:
     return found
 
 
-def _tree(file: str) -> Any:
+def tree(file: str) -> Any:
     """The syntax tree of a file, parsed once."""
     if file not in _trees:
         lines = linecache.getlines(file)

@@ -18,6 +18,8 @@ from monitor.snapshot import Gpu, Phase, Process, Rank, Run, Snapshot, Stall
 
 WORK_PHASES = ("forward", "backward", "optimizer", "transfer")
 SIDE_PHASES = ("validate", "checkpoint", "log", "grad_norm", "sync")
+MANY_STEPS = 200
+"""Steps that are enough however short they are."""
 SAMPLE_MAKERS = ("__getitem__", "__getitems__", "__next__", "__iter__")
 FIXED_PHASES = ("optimizer", "zero_grad", "grad_norm", "log", "sync")
 
@@ -59,6 +61,10 @@ class Hotspot:
     """The function it belongs to that returned the same in every step looked at."""
     random: bool = False
     """It makes a sample that is drawn at random."""
+    fixed: bool = False
+    """In a forward pass, and made from nothing that changes from step to step."""
+    no_grad: bool = False
+    """Under `no_grad`: nothing is learnt from it."""
 
     @property
     def functions(self) -> tuple[str, ...]:
@@ -205,8 +211,8 @@ class RunContext:
             return False
         total = self.lead.steps
         lost = self.lead.lost / total if total else 0.0
-        enough = self.steps >= self.policy.min_steps and self.steps * self.period >= self.policy.min_seconds
-        return enough and lost <= self.policy.lost_share
+        long = self.steps * self.period >= self.policy.min_seconds or self.steps >= MANY_STEPS
+        return self.steps >= self.policy.min_steps and long and lost <= self.policy.lost_share
 
     @cached_property
     def phases(self) -> dict[str, float]:
@@ -383,6 +389,8 @@ def _hotspot(item: Any) -> Hotspot | None:
         callers=callers(item.get("callers")),
         constant=str(item.get("constant") or "")[:120],
         random=item.get("random") is True,
+        fixed=item.get("fixed") is True,
+        no_grad=item.get("no_grad") is True,
     )
 
 

@@ -44,6 +44,7 @@ JOB_NAMES = (
     ),
     ("copy", re.compile(r"snapshot|(^|[._])(ema|copy|clone)", re.IGNORECASE)),
 )
+JUDGES = re.compile(r"\b(acc|correct|val|valid|test|eval|metric|score)\w*|argmax\([^)]*\) ?==|_val\b|_test\b")
 LOOP_NAMES = re.compile(
     r"^(main|train|fit|run|loop|learn|epoch|step|forward|__call__)|train|_epoch", re.IGNORECASE
 )
@@ -78,7 +79,7 @@ def in_loop(run: RunContext, *kinds: str) -> list[Hotspot]:
     jobs = _jobs(run.hotspots)
     found = []
     for spot in run.hotspots:
-        kind = jobs.get((spot.file, spot.function)) or _called_for(spot) or kind_of(spot)
+        kind = jobs.get((spot.file, spot.function)) or _called_for(spot) or _judging(spot) or kind_of(spot)
         if spot.phase in PHASES_OF_LOOP and kind in kinds:
             found.append(spot)
     return sorted(found, key=lambda spot: -run.hot_seconds(spot))
@@ -91,6 +92,13 @@ def _called_for(spot: Hotspot) -> str:
         if kind:
             return kind
     return ""
+
+
+def _judging(spot: Hotspot) -> str:
+    """A pass of the model without gradients whose words say that it only judges the model."""
+    text = " ".join((spot.code, *(caller.code for caller in spot.callers)))
+    judged = spot.no_grad and spot.kind == "module" and JUDGES.search(text)
+    return "validate" if judged else ""
 
 
 def _named_job(function: str) -> str:

@@ -37,7 +37,13 @@ def check(run: RunContext) -> Advice | None:
     what = Change(savings=tuple(Saving(one.phase, run.hot_seconds(one), one.place) for one in lines))
     name = spot.constant or spot.words
     share = percent(cost / run.period)
-    told = f"`{spot.constant}` returns the same every time" if spot.constant else f"{spot.words} is the same"
+    more = len(lines) - 1
+    others = f" with {more} more line{'s'[: more > 1]} there" if more else ""
+    told = (
+        f"`{spot.constant}` returns the same every time"
+        if spot.constant
+        else f"{spot.words}{others} depends on no input"
+    )
     return Advice(
         title=f"Computed again every step: {told}, {seconds(cost)} a step ({share})"
         + (f", most of it in {spot.words}" if spot.constant else ""),
@@ -60,8 +66,10 @@ def _heaviest(run: RunContext) -> list[Hotspot]:
     """The lines of the constant that costs most, the heaviest first."""
     groups: dict[str, list[Hotspot]] = {}
     for spot in run.hotspots:
-        if spot.phase in hotlines.PHASES_OF_LOOP and (spot.constant or _builds(spot)):
-            groups.setdefault(spot.constant or spot.place, []).append(spot)
+        if spot.phase not in hotlines.PHASES_OF_LOOP:
+            continue
+        if spot.constant or spot.fixed or _builds(spot):
+            groups.setdefault(spot.constant or (spot.function if spot.fixed else spot.place), []).append(spot)
     best = max(groups.values(), key=lambda lines: hotlines.total(run, lines), default=[])
     return sorted(best, key=lambda spot: -run.hot_seconds(spot))
 

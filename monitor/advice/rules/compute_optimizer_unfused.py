@@ -10,6 +10,7 @@ Gain: the update at 30 % of its present time (measured on CPU: 3–6 times faste
 
 from __future__ import annotations
 
+from monitor.advice import hotlines
 from monitor.advice.context import RunContext
 from monitor.advice.finding import percent, seconds
 from monitor.advice.rule import Advice, rule
@@ -25,7 +26,7 @@ def check(run: RunContext) -> Advice | None:
     cost, share = run.seconds("optimizer"), run.share("optimizer")
     if not isinstance(name, str) or share < run.policy.optimizer_share:
         return None
-    if run.setting("optimizer", "fused") is True:
+    if run.setting("optimizer", "fused") is True or _evaluates(run, name):
         return None
     groups = run.count("optimizer", "param_groups") or 1
     explicit = run.setting("optimizer", "foreach") is False or groups > 8
@@ -52,6 +53,14 @@ def check(run: RunContext) -> Advice | None:
         because=f"a fused update needs about a third of {seconds(cost)}",
         severity=severity,
     )
+
+
+def _evaluates(run: RunContext, name: str) -> bool:
+    """The optimizer calls the model itself (a closure): its time is forward and backward, not the update."""
+    inside = [spot for spot in run.hotspots if spot.phase == "optimizer"]
+    passes = sum(spot.share for spot in inside if spot.kind == "module" or hotlines.passes(spot.code))
+    own = sum(spot.share for spot in inside if ".step(" in spot.code)
+    return name == "LBFGS" or passes - own > 0.3
 
 
 def _flags(run: RunContext) -> str:

@@ -195,3 +195,60 @@ def test_a_loop_over_norms_beside_clipping_is_told_that_clipping_returns_the_nor
     found = first(run_of(LOOP | {"other": 0.004, "grad_norm": 0.001}, config={"hotspots": spots}))
     assert found.id == "compute.grad_norm_every_step" and "train.py:9" in found.title
     assert "returns it" in found.remedy.summary
+
+
+def test_stalls_with_the_epochs_name_what_runs_once_an_epoch() -> None:
+    again = Stall("between", 12, 12.0, 0.3, every_steps=281.0, mean_seconds=1.0)
+    lines = [called("", 20, "print(epoch)"), called("", 14, "train = DataLoader(load_split(path))")]
+    config = loader_config(0) | {"per_epoch": lines}
+    rank = {"steps": 3400}
+    found = first(run_of(LOOP | {"between": 0.004}, stalls=(again,), config=config, rank=rank, steps=3400))
+    assert found.id == "trend.periodic_stalls"
+    assert "train.py:14" in found.title and "load_split(path)" in found.remedy.summary
+
+
+def test_an_optimizer_that_calls_the_model_is_not_slow_itself() -> None:
+    phases = {"forward": 0.0002, "backward": 0.003, "optimizer": 0.04}
+    lbfgs = run_of(phases, config={"optimizer": {"class": "LBFGS", "fused": None}})
+    assert first(lbfgs).id == "healthy.ok"
+    inside = hot("optimizer", "return self.head(x)", function="Net.forward", kind="module")
+    closure = {"optimizer": {"class": "Newton", "fused": None}, "hotspots": [inside]}
+    assert first(run_of(phases, config=closure)).id == "healthy.ok"
+
+
+def test_a_pass_that_only_judges_the_model_is_validation_also_without_a_loader() -> None:
+    judge = looped(
+        "acc = (net(x_val).argmax(1) == y_val).float().mean()", "other", kind="module", no_grad=True
+    )
+    assert first(judge).id == "compute.validation_too_often"
+    teach = looped("target = teacher(x)", "other", kind="module", no_grad=True)
+    assert first(teach).id == "healthy.ok"
+
+
+def test_lines_of_a_forward_that_use_no_input_are_one_constant() -> None:
+    spots = [
+        hot(
+            "forward",
+            "pe[:, 0::2] = torch.sin(pos * div)",
+            0.3,
+            function="Net.forward",
+            fixed=True,
+            kind="module",
+        ),
+        hot(
+            "forward",
+            "pe = torch.zeros(4096, 64)",
+            0.1,
+            function="Net.forward",
+            fixed=True,
+            line=6,
+            kind="module",
+        ),
+    ]
+    found = first(run_of(LOOP | {"forward": 0.012}, config={"hotspots": spots}))
+    assert found.id == "compute.constant_recomputed" and "1 more line" in found.title
+
+
+def test_a_permutation_of_everything_is_told_to_draw_instead() -> None:
+    found = first(looped("idx = torch.randperm(len(self.s))[:k]", "other", function="Buffer.sample"))
+    assert found.id == "compute.user_code" and "torch.randint" in found.remedy.summary

@@ -8,7 +8,7 @@ from typing import Any
 
 from sdk import look as looks
 from sdk.hotspots import Hotspots, Seen, _drawn
-from sdk.place import forget_source
+from sdk.place import forget_source, per_epoch
 from sdk.stacks import Frame
 
 SOURCE = """\
@@ -94,3 +94,30 @@ def test_a_run_that_has_slowed_is_looked_at_again(monkeypatch: Any) -> None:
     for _ in range(40):
         look.look(500, 1, 1900)
     assert len(begun) == looks.SLOWER_LOOKS
+
+
+EPOCHS = """\
+def epoch(loader):
+    for batch in loader:
+        loss(batch).backward()
+
+for number in range(9):
+    rows = read_again(path)
+    epoch(rows)
+
+for number in range(9):
+    for batch in DataLoader(Rows(path)):
+        loss(batch).backward()
+    print(number)
+"""
+
+
+def test_what_runs_once_an_epoch_is_found_beside_the_steps_also_in_a_caller(tmp_path: Path) -> None:
+    file = tmp_path / "epochs.py"
+    file.write_text(EPOCHS)
+    forget_source()
+    there = per_epoch(Frame(str(file), 3, "epoch"), Frame(str(file), 7, "<module>"))
+    assert [text for _, _, text in there] == ["rows = read_again(path)"]
+    here = per_epoch(Frame(str(file), 11, "<module>"))
+    assert [line for _, line, _ in here] == [12, 10]
+    assert per_epoch(Frame(str(file), 3, "epoch")) == []
