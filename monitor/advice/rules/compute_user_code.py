@@ -20,8 +20,8 @@ from monitor.advice.whatif import Change, Saving, scaled
 SPECIAL = (
     (
         r"randperm\(|permutation\(|choice\(|random\.sample\(",
-        "draw the indices of a batch with one `torch.randint(0, n, (k,))`, or permute once an epoch and slice; "
-        "a permutation of everything costs as much as the data is long",
+        "draw the indices of a batch with one `torch.randint(0, n, (k,))`, or permute once an epoch and "
+        "slice; a permutation of everything costs as much as the data is long",
     ),
     (
         r"subprocess|os\.system|popen|check_output|communicate",
@@ -31,7 +31,7 @@ SPECIAL = (
     (r"hashlib|sha\d|md5|\.update\(.*tobytes", "hash only what is saved, when it is saved"),
     (
         r"\bsorted\(|argsort\(|\.sort\(|unique\(|bincount\(|Counter\(",
-        "sort or count once before the loop and keep it up to date, instead of going through everything again",
+        "sort or count once before the loop and keep it up to date instead of going through everything",
     ),
 )
 """What a line does, and what to do instead."""
