@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -19,6 +20,7 @@ BAR = 28
 FINDINGS_SHOWN = 5
 LEAST_SHARE = 0.005
 CODE_INDENT = "    "
+UNITS = re.compile(r"(?<=\d) (?=(%|µs|ms|s|[KMGT]?i?B)\b|%)")
 MARKS = {"critical": "!!", "warning": "! ", "hint": "· ", "healthy": "ok"}
 COLORS = {"critical": "31;1", "warning": "33;1", "hint": "36", "healthy": "32;1"}
 
@@ -65,7 +67,7 @@ def render(report: Report, width: int, paint: _Paint | None = None) -> Iterator[
     paint = paint or _Paint(None)
     yield _head(report.run, width)
     worst = report.findings[0].severity if report.findings else "hint"
-    yield from (paint(line, COLORS[worst]) for line in textwrap.wrap(report.verdict, width))
+    yield from (paint(line, COLORS[worst]) for line in _wrapped(report.verdict, width, "", ""))
     if report.run is not None and report.run.steps:
         yield from _time(report.run, paint)
         yield from findings_lines(report, width, paint)
@@ -171,5 +173,8 @@ def _gain(finding: Finding) -> str:
     return f"   predicted ×{speedup.likely:.2f} ({speedup.low:.2f}–{speedup.high:.2f})"
 
 
-def _wrapped(text: str, width: int, indent: str) -> list[str]:
-    return textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent + "  ")
+def _wrapped(text: str, width: int, indent: str, hang: str = "  ") -> list[str]:
+    """Lines of the width; a number stays with its unit."""
+    tied = UNITS.sub("\N{NO-BREAK SPACE}", text)
+    lines = textwrap.wrap(tied, width, initial_indent=indent, subsequent_indent=indent + hang)
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]

@@ -155,7 +155,8 @@ def asked_at(run: RunContext, spot: Hotspot) -> Caller:
     if (spot.file, spot.function) in loops:
         return own
     outer = [one for one in spot.callers if (one.file, one.function) in loops]
-    return next(iter([*outer, *([spot.call] if spot.call else [])]), own)
+    ways = [one for one in [*outer, *([spot.call] if spot.call else [])] if not passes(one.code)]
+    return next(iter(ways), own)
 
 
 def _summed(lines: list[Hotspot]) -> Hotspot:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from itertools import pairwise
 from typing import Any
 
 import msgspec
 
 from monitor.advice.engine import Engine
 from monitor.snapshot import Finding, Run, Stall
+from monitor.summary import make_report
+from monitor.summary_text import render
 from tests.unit.advice.build import hot, loader, loader_config, run_of, snapshot_of
 from tests.unit.advice.shapes import LOADED, STARVED, looped, starved
 
@@ -252,3 +256,24 @@ def test_lines_of_a_forward_that_use_no_input_are_one_constant() -> None:
 def test_a_permutation_of_everything_is_told_to_draw_instead() -> None:
     found = first(looped("idx = torch.randperm(len(self.s))[:k]", "other", function="Buffer.sample"))
     assert found.id == "compute.user_code" and "torch.randint" in found.remedy.summary
+
+
+def test_the_change_is_made_where_the_loop_asks_but_not_on_the_line_of_a_pass() -> None:
+    asks = called("train", 30, "scores(out, y)")
+    packed = called("train", 30, "loss = model(x); loss.backward(); scores(out, y)")
+    backward = hot("backward", "loss.backward()", function="train", line=29)
+    for caller, shown in ((asks, "- scores(out, y)"), (packed, "- f1 = f1_score(y, guess)")):
+        spot = hot("between", "f1 = f1_score(y, guess)", function="scores", callers=[caller])
+        found = first(run_of(LOOP | {"between": 0.006}, config={"hotspots": [backward, spot]}))
+        assert found.id == "compute.metrics_every_step" and shown in found.remedy.change
+
+
+def test_a_number_stays_with_its_unit_at_the_end_of_a_line() -> None:
+    snapshot = snapshot_of(msgspec.structs.replace(starved(0), state="ended"))
+    snapshot = msgspec.structs.replace(snapshot, findings=Engine().evaluate(snapshot))
+    report = make_report(snapshot, "r", 0)
+    whole = " ".join(" ".join(line.split()) for line in render(report, 4000))
+    for width in range(50, 100):
+        lines = list(render(report, width))
+        broken = [a for a, b in pairwise(lines) if re.search(r"\d$", a) and re.match(r" *(%|ms|µs)", b)]
+        assert not broken and "ms" in whole
