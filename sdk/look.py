@@ -117,11 +117,12 @@ class Look:
         self._hotspots.stop()
         self._hotspots.calls = self._profile.calls()
         self._hotspots.returned = self._profile.returned
-        config: dict[str, Any] = {"hotspots": self._hotspots.result(), "sampled_steps": self._sampled}
+        config: dict[str, Any] = {"sampled_steps": self._sampled}
         if kept := self._hotspots.kept():
             config["keeps"] = kept
         if lines := self._hotspots.per_epoch():
             config["per_epoch"] = lines
+        config["hotspots"] = self._hotspots.result()
         if self._hotspots.checkpointing:
             config["checkpointing_seen"] = True
         self._found(config, self._profile.scalars())

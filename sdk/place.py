@@ -27,6 +27,8 @@ _LIBRARIES = tuple(
 )
 _known: dict[str, bool] = {}
 _trees: dict[str, Any] = {}
+facts: dict[tuple[str, str], Any] = {}
+"""(file, question) → what was found out about a file, for as long as its tree is kept."""
 _NOTHING = SimpleNamespace(body=[])
 
 
@@ -110,6 +112,7 @@ def _spans(node: Any, line: int) -> bool:
 def forget_source() -> None:
     """A syntax tree is large; who has asked all questions about a file gives it back."""
     _trees.clear()
+    facts.clear()
 
 
 def around(place: Frame) -> list[Any]:

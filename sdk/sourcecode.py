@@ -6,7 +6,7 @@ import importlib
 import re
 from typing import Any
 
-from .place import around, tree
+from .place import around, facts, tree
 from .stacks import Frame
 
 _NO_GRAD = re.compile(r"no_grad|inference_mode")
@@ -19,18 +19,22 @@ _SIZES = frozenset(("size", "shape", "ndim", "dtype", "device", "numel", "dim"))
 
 def without_gradients(frame: Frame) -> bool:
     """The line stands in a `with torch.no_grad()` block, or in a function decorated with it."""
+    key = (frame.file, "no_grad")
+    if key not in facts:
+        facts[key] = _no_grad_ranges(tree(frame.file))
+    return any(first <= frame.line <= last for first, last in facts[key])
+
+
+def _no_grad_ranges(whole: Any) -> list[tuple[int, int]]:
+    """(first, last) lines of everything in a file that runs without gradients."""
     ast = importlib.import_module("ast")
-    whole = tree(frame.file)
-    if whole is None:
-        return False
-    blocks = [
-        item.context_expr
-        for node in ast.walk(whole)
-        if type(node).__name__ == "With" and node.lineno <= frame.line <= (node.end_lineno or 0)
-        for item in node.items
-    ]
-    marks = [mark for node in around(frame) for mark in getattr(node, "decorator_list", [])]
-    return any(_NO_GRAD.search(ast.unparse(one)) for one in (*blocks, *marks))
+    found = []
+    for node in ast.walk(whole) if whole is not None else ():
+        marks = [item.context_expr for item in getattr(node, "items", [])]
+        marks += getattr(node, "decorator_list", [])
+        if any(_NO_GRAD.search(ast.unparse(mark)) for mark in marks):
+            found.append((node.lineno, node.end_lineno or node.lineno))
+    return found
 
 
 def fixed_line(frame: Frame) -> bool:
