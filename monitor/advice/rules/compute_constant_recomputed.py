@@ -18,7 +18,11 @@ from monitor.advice.finding import percent, seconds
 from monitor.advice.rule import Advice, rule
 from monitor.advice.whatif import Change, Saving, scaled
 
-BUILDERS = r"\b(torch|np|numpy)\.(eye|triu|tril|arange|linspace|meshgrid|cdist|outer|ones|triu_indices)\("
+BUILDERS = re.compile(
+    r"\w+ ?= ?(torch|np|numpy)\.((eye|ones|zeros|arange|linspace|full)\(|tri[lu]\((torch|np)\.(ones|full)\()"
+    r"(?!.*\) ?[-+*/@])"
+)
+"""A line that makes a table out of nothing but sizes."""
 
 
 @rule(
@@ -76,7 +80,7 @@ def _heaviest(run: RunContext) -> list[Hotspot]:
 
 def _builds(spot: Hotspot) -> bool:
     """The line itself builds a table, and its time is not in a module it calls."""
-    return not spot.inside and not hotlines.passes(spot.code) and bool(re.search(BUILDERS, spot.code))
+    return not spot.inside and not hotlines.passes(spot.code) and bool(BUILDERS.match(spot.code))
 
 
 def _call(spot: Hotspot) -> tuple[str, str]:

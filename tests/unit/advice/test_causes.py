@@ -277,3 +277,9 @@ def test_a_number_stays_with_its_unit_at_the_end_of_a_line() -> None:
         lines = list(render(report, width))
         broken = [a for a, b in pairwise(lines) if re.search(r"\d$", a) and re.match(r" *(%|ms|µs)", b)]
         assert not broken and "ms" in whole
+
+
+def test_a_line_that_uses_its_input_beside_a_table_is_no_constant() -> None:
+    for code in ("mask = torch.triu(scores, 1)", "far = torch.arange(n) * x.sum(1)", "d = torch.cdist(a, b)"):
+        run = looped(code, "forward", 0.012, kind="module", calls=2)
+        assert all(found.id != "compute.constant_recomputed" for found in findings(run)), code
