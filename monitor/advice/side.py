@@ -28,6 +28,11 @@ class Side:
     count: int = 0
     """How often it happened so far; 0 when not counted."""
 
+    @property
+    def every_step(self) -> bool:
+        """Seen only as lines of the loop, in steps like any other."""
+        return self.every is None and self.count == 0 and self.spot is not None
+
     def less(self, factor: float) -> Change:
         """The change when only `1 - factor` of it is left."""
         return Change(

@@ -104,4 +104,21 @@ def _remedy(spot: Hotspot, name: str) -> str:
 
 def _diff(spot: Hotspot) -> str:
     place, code = _call(spot)
-    return f"- {code or spot.constant}   # {place}, every step\n+ {code or spot.constant}   # once, outside"
+    call = _expression(code, spot.constant.rpartition(".")[2])
+    if call and call != code:
+        kept = f"+ kept = {call}   # once; in a model: register_buffer"
+        return f"{kept}\n- {code}   # {place}\n+ {code.replace(call, 'kept')}"
+    return f"- {code or spot.constant}   # {place}: move it out of the loop, into __init__ of a model"
+
+
+def _expression(code: str, name: str) -> str:
+    """The call of `name` in a line, with its brackets; empty when it is not there as a whole."""
+    found = re.search(rf"[\w.]*\b{re.escape(name)}\(", code) if name else None
+    if found is None:
+        return ""
+    depth = 0
+    for at in range(found.end() - 1, len(code)):
+        depth += {"(": 1, ")": -1}.get(code[at], 0)
+        if depth == 0:
+            return code[found.start() : at + 1]
+    return ""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from monitor.advice import hotlines
 from monitor.advice.context import RunContext
-from monitor.advice.finding import seconds
+from monitor.advice.finding import percent, seconds
 from monitor.advice.rule import Advice, rule
 from monitor.advice.side import line_job
 
@@ -24,7 +24,8 @@ def check(run: RunContext) -> Advice | None:
     asked = hotlines.asked_at(run, job.spot)
     code = asked.code or "compute_metrics(…)"
     return Advice(
-        title=f"Metrics every step: {hotlines.words(run, job.spot)}",
+        title=f"Metrics every step take {percent(job.share)} of the time: {seconds(job.seconds)} a step, "
+        f"most of it at {job.spot.words}",
         remedy=f"Compute it every 100 steps instead (at {asked.place}), and with tensor operations rather "
         "than in Python.",
         change=f"- {code}\n+ if step % 100 == 0:\n+     {code}",

@@ -14,7 +14,7 @@ import re
 
 from monitor.advice import hotlines
 from monitor.advice.context import Hotspot, RunContext
-from monitor.advice.finding import seconds
+from monitor.advice.finding import percent, seconds
 from monitor.advice.rule import Advice, rule
 from monitor.advice.side import line_job
 
@@ -27,7 +27,7 @@ def check(run: RunContext) -> Advice | None:
     average = _average(job.spot)
     return Advice(
         title=("Weights averaged in a Python loop every step: " if average else "Model copied every step: ")
-        + hotlines.words(run, job.spot),
+        + f"{seconds(job.seconds)} ({percent(job.share)}), at {job.spot.words}",
         remedy=_remedy(job.spot, average),
         change=_diff(run, job.spot, average),
         evidence={"copy_share": job.share, **hotlines.evidence(run, job.spot)},

@@ -25,7 +25,7 @@ def check(run: RunContext) -> Advice | None:
     job = side_job(run, "validate", "validate")
     if job.share < run.policy.validation_share or 0 < job.count < 3:
         return None
-    every, took = (1.0, job.seconds) if _every_step(run, job) else (job.every, job.each)
+    every, took = (1.0, job.seconds) if job.every_step else (job.every, job.each)
     often = "in the loop" if not every else "every step" if every < 1.5 else f"every {every:.0f} steps"
     each = f", {seconds(took)} each" if took else ""
     wanted = _interval(every, took, (run.period or 0.0) - job.seconds if took is job.seconds else run.usual)
@@ -49,13 +49,8 @@ def check(run: RunContext) -> Advice | None:
     )
 
 
-def _every_step(run: RunContext, job: Side) -> bool:
-    """It was seen only as lines of the loop, in steps like any other."""
-    return job.every is None and job.spot is not None and not run.seconds("validate")
-
-
 def _diff(run: RunContext, job: Side, every: float | None, wanted: int) -> str:
-    if job.spot is not None and _every_step(run, job):
+    if job.spot is not None and job.every_step:
         code = hotlines.asked_at(run, job.spot).code
         return f"- {code}\n+ if step % {wanted} == 0:\n+     {code}"
     return f"- if step % {every or 1:.0f} == 0:\n+ if step % {wanted} == 0:\n      validate(model)"

@@ -115,6 +115,12 @@ def _batched_diff(spot: Hotspot | None) -> str:
 
 def _diff(run: RunContext, spot: Hotspot | None) -> str:
     call = spot.function.rpartition(".")[2] if spot and spot.function else "prepare"
+    if spot and spot.code and call in SAMPLE_MAKERS and not spot.is_loop:
+        target = spot.code.partition(" = ")[0] if " = " in spot.code else "sample"
+        return (
+            f"  def __init__(self, …):\n+     self.ready = …   # once for all samples: {spot.code}\n"
+            f"  def {call}(self, i):\n-     {spot.code}   # {spot.place}\n+     {target} = self.ready[i]"
+        )
     call = "prepare" if call in SAMPLE_MAKERS else call
     place = f"  # {spot.place}" if spot else ""
     if run.setting("loader", "iterable") is True:

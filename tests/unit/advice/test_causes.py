@@ -283,3 +283,10 @@ def test_a_line_that_uses_its_input_beside_a_table_is_no_constant() -> None:
     for code in ("mask = torch.triu(scores, 1)", "far = torch.arange(n) * x.sum(1)", "d = torch.cdist(a, b)"):
         run = looped(code, "forward", 0.012, kind="module", calls=2)
         assert all(found.id != "compute.constant_recomputed" for found in findings(run)), code
+
+
+def test_the_change_of_a_constant_keeps_the_rest_of_the_line() -> None:
+    spot = hot("forward", "mask[row, : row + 1] = 0.0", function="causal", constant="causal", kind="module")
+    spot["callers"] = [called("Net.forward", 21, "scores = scores + causal(x.size(1))")]
+    change = first(run_of(LOOP | {"forward": 0.012}, config={"hotspots": [spot]})).remedy.change
+    assert "+ kept = causal(x.size(1))" in change and "+ scores = scores + kept" in change
