@@ -94,10 +94,19 @@ def sample_words(run: RunContext) -> str:
 
 
 def waits(run: RunContext) -> bool:
-    """Making a sample is mostly waiting (disk, network, sleep), not computing."""
-    return run.load_cpu_share < 0.5
+    """Making a sample is mostly waiting (disk, network, sleep), not computing. Where more workers than
+    cores queue for the cores, only the words of the line tell that from waiting."""
+    if run.load_cpu_share >= 0.5:
+        return False
+    crowded = bool(run.workers and run.cores and run.workers > run.cores)
+    spot = hot_fetch(run)
+    told = spot is not None and (
+        spot.kind == "sleep" or re.search(WAITS, f"{spot.code} {spot.inside}", re.IGNORECASE) is not None
+    )
+    return told or not crowded
 
 
+WAITS = r"sleep|open\(|read|load|request|socket|recv|download|urlopen|query|connect|fetch|select|poll"
 RANDOM = r"random|\brng\b|rand(n|int|perm|_like)?\(|uniform|\bnormal\(|augment|jitter|choice\(|shuffle\("
 
 

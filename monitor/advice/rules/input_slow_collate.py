@@ -62,10 +62,10 @@ def _remedy(run: RunContext, name: str, spot: Hotspot | None) -> str:
             "(`__getitems__`, or a batch sampler with batch_size=None), as ready-made tensors instead of "
             "Python numbers and lists."
         )
-    line = f"; the heavy line is {spot.place}" if spot else ""
+    what = spot.short if spot else f"`{name}`"
     return (
-        f"Do the work of `{name}` once for every sample when the data set is built, and make the batch with "
-        f"one call (`torch.stack`, `pad_sequence`, one indexing) instead of a Python loop{line}."
+        f"Do the work of {what} once for every sample when the data set is built, and make the batch with "
+        "one call (`torch.stack`, `pad_sequence`, one indexing) instead of a Python loop."
     )
 
 

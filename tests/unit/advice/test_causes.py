@@ -290,3 +290,11 @@ def test_the_change_of_a_constant_keeps_the_rest_of_the_line() -> None:
     spot["callers"] = [called("Net.forward", 21, "scores = scores + causal(x.size(1))")]
     change = first(run_of(LOOP | {"forward": 0.012}, config={"hotspots": [spot]})).remedy.change
     assert "+ kept = causal(x.size(1))" in change and "+ scores = scores + kept" in change
+
+
+def test_workers_that_queue_for_the_cores_do_not_count_as_waiting() -> None:
+    times = {"fetch_seconds": 0.0008, "collate_seconds": 0.0001}
+    crowd = starved(16, [hot("fetch", "w = (w - w.mean(0)) / w.std(0)", kind="io")], times)
+    assert first(crowd).id == "input.too_many_workers"
+    store = starved(4, [hot("fetch", "blob = urlopen(url).read()", kind="io")], {"fetch_seconds": 0.08})
+    assert first(store).id == "input.too_few_workers"
