@@ -49,6 +49,24 @@ LOOP_NAMES = re.compile(
     r"^(main|train|fit|run|loop|learn|epoch|step|forward|__call__)|train|_epoch", re.IGNORECASE
 )
 """Functions that are the loop itself, whatever they also do."""
+SPECIAL = (
+    (
+        r"randperm\(|permutation\(|choice\(|random\.sample\(",
+        "draw the indices of a batch with one `torch.randint(0, n, (k,))`, or permute once an epoch and "
+        "slice; a permutation of everything costs as much as the data is long",
+    ),
+    (
+        r"subprocess|os\.system|popen|check_output|communicate",
+        "do not start another program in every step; read it every few seconds, or from a thread",
+    ),
+    (r"requests\.|urlopen|socket|http", "do not wait for the network in the loop; send it from a thread"),
+    (r"hashlib|sha\d|md5|\.update\(.*tobytes", "hash only what is saved, when it is saved"),
+    (
+        r"\bsorted\(|argsort\(|\.sort\(|unique\(|bincount\(|Counter\(",
+        "sort or count once before the loop and keep it up to date instead of going through everything",
+    ),
+)
+"""What a line does, and what to do instead."""
 PHASES_OF_LOOP = ("other", "between", "forward", "log", "sync", "grad_norm")
 
 
@@ -68,7 +86,7 @@ def kind_of(spot: Hotspot) -> str:
     code = spot.code.partition(": ")[2] if spot.is_loop else spot.code  # a loop's head says nothing
     text = f"{spot.inside}(" if not code or passes(code) else f"{code} {spot.inside}("
     for kind, pattern in KINDS:
-        if re.search(pattern, text, re.IGNORECASE):
+        if re.search(pattern, text, re.IGNORECASE) and not (kind == "sync" and instead(spot)):
             return kind
     return spot.kind
 
@@ -164,6 +182,12 @@ def _summed(lines: list[Hotspot]) -> Hotspot:
     line = next((spot for spot in ranked if not spot.code.startswith(("def ", "return"))), ranked[0])
     calls = max((spot.calls or 0.0 for spot in lines), default=0.0)
     return replace(line, share=min(1.0, sum(spot.share for spot in lines)), calls=calls or None)
+
+
+def instead(spot: Hotspot) -> str:
+    """What to do instead of a line whose words say what it does; empty when they do not."""
+    text = f"{spot.code} {spot.inside}"
+    return next((words for pattern, words in SPECIAL if re.search(pattern, text)), "")
 
 
 def keeper(run: RunContext) -> Caller | None:

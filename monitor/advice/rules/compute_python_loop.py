@@ -68,7 +68,7 @@ def _loops(run: RunContext, spot: Hotspot) -> bool:
     """Many short calls from one place. A stack of layers is a loop too, but each is called once: there
     are as many modules as calls."""
     calls = spot.calls or 0.0
-    if calls < LEAST_CALLS or run.hot_seconds(spot) / calls > LONGEST_CALL:
+    if calls < LEAST_CALLS or run.hot_seconds(spot) / calls > LONGEST_CALL or hotlines.instead(spot):
         return False
     return spot.kind != "module" or calls > 2 * (run.count("model", "modules") or 0)
 

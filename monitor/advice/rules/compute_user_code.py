@@ -9,32 +9,11 @@ Gain: most of the line's time.
 
 from __future__ import annotations
 
-import re
-
 from monitor.advice import hotlines
 from monitor.advice.context import Hotspot, RunContext
 from monitor.advice.finding import seconds
 from monitor.advice.rule import Advice, rule
 from monitor.advice.whatif import Change, Saving, scaled
-
-SPECIAL = (
-    (
-        r"randperm\(|permutation\(|choice\(|random\.sample\(",
-        "draw the indices of a batch with one `torch.randint(0, n, (k,))`, or permute once an epoch and "
-        "slice; a permutation of everything costs as much as the data is long",
-    ),
-    (
-        r"subprocess|os\.system|popen|check_output|communicate",
-        "do not start another program in every step; read it every few seconds, or from a thread",
-    ),
-    (r"requests\.|urlopen|socket|http", "do not wait for the network in the loop; send it from a thread"),
-    (r"hashlib|sha\d|md5|\.update\(.*tobytes", "hash only what is saved, when it is saved"),
-    (
-        r"\bsorted\(|argsort\(|\.sort\(|unique\(|bincount\(|Counter\(",
-        "sort or count once before the loop and keep it up to date instead of going through everything",
-    ),
-)
-"""What a line does, and what to do instead."""
 
 
 @rule("compute.user_code")
@@ -65,8 +44,7 @@ def check(run: RunContext) -> Advice | None:
 
 
 def _remedy(spot: Hotspot, called: str) -> str:
-    text = f"{spot.code} {spot.inside}"
-    special = next((words for pattern, words in SPECIAL if re.search(pattern, text)), "")
+    special = hotlines.instead(spot)
     if special:
         return f"At {spot.place}{called}: {special}."
     return (

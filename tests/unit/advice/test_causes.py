@@ -298,3 +298,8 @@ def test_workers_that_queue_for_the_cores_do_not_count_as_waiting() -> None:
     assert first(crowd).id == "input.too_many_workers"
     store = starved(4, [hot("fetch", "blob = urlopen(url).read()", kind="io")], {"fetch_seconds": 0.08})
     assert first(store).id == "input.too_few_workers"
+
+
+def test_hashing_in_a_loop_is_hashing_and_no_loop_to_vectorise() -> None:
+    found = first(looped("digest.update(t.numpy().tobytes())", "between", function="fingerprint", calls=24))
+    assert found.id == "compute.user_code" and "hash" in found.remedy.summary
