@@ -21,7 +21,7 @@ KINDS: tuple[tuple[str, str], ...] = (
         r"torch\.save\(|save_checkpoint|save_model|save_pretrained|\.save_state|pickle\.dump|joblib|open\(.*[\"']wb",
     ),
     ("copy", r"deepcopy|copy\.copy|\.state_dict\(\)|load_state_dict"),
-    ("grad_norm", r"grad.*norm|norm.*grad|total_norm|clip_grad"),
+    ("grad_norm", r"\.grad\b.*norm|norm.*\.grad\b|\bgrads\b.*norm|total_norm|clip_grad|grad_?norm"),
     ("plot", r"savefig|plt\.|imshow|add_figure|add_image"),
     (
         "log",

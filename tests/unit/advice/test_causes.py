@@ -303,3 +303,18 @@ def test_workers_that_queue_for_the_cores_do_not_count_as_waiting() -> None:
 def test_hashing_in_a_loop_is_hashing_and_no_loop_to_vectorise() -> None:
     found = first(looped("digest.update(t.numpy().tobytes())", "between", function="fingerprint", calls=24))
     assert found.id == "compute.user_code" and "hash" in found.remedy.summary
+
+
+def test_a_gradient_penalty_is_part_of_the_loss_and_no_record_of_norms() -> None:
+    spots = [
+        hot(
+            "other",
+            "(grad,) = autograd.grad(out, x, create_graph=True)",
+            0.3,
+            function="penalty",
+            kind="module",
+        ),
+        hot("other", "return ((grad.norm(2, dim=1) - 1) ** 2).mean()", 0.1, function="penalty", line=9),
+        hot("other", "loss = critic(fake).mean() + penalty(x)", 0.5, kind="module", line=20),
+    ]
+    assert first(run_of(LOOP | {"other": 0.006}, config={"hotspots": spots})).id == "healthy.ok"
