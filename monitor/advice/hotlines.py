@@ -25,7 +25,8 @@ KINDS: tuple[tuple[str, str], ...] = (
     ("plot", r"savefig|plt\.|imshow|add_figure|add_image"),
     (
         "log",
-        r"\bprint\(|logg(er|ing)\.|add_scalar|add_histogram|wandb|mlflow|set_postfix|tqdm|writer\.|\.log\(",
+        r"\bprint\(|logg(er|ing)\.|add_scalar|add_histogram|wandb|mlflow|set_postfix|tqdm|writer\."
+        r"|\b(run|experiment|tracker|board)\.log\(",
     ),
     ("file", r"json\.dump|pickle\.dump|\.write\(|open\(|to_csv|np\.save|savez|flush\(|fsync|writerow"),
     ("metrics", r"sklearn|accuracy|f1_score|roc_auc|confusion|precision|recall|metric|argmax|topk"),
@@ -39,7 +40,9 @@ JOB_NAMES = (
     (
         "log",
         re.compile(
-            r"(^|[._])(log|journal|report|record|print|dump|emit|summar|track|note)|hist", re.IGNORECASE
+            r"(^|[._])(log(?!it|_?(prob|sum|soft|lik|var|det|add|space|p$))|journal|report|record|print|dump|emit"
+            r"|summar|track|note)|hist",
+            re.IGNORECASE,
         ),
     ),
     ("copy", re.compile(r"snapshot|(^|[._])(ema|copy|clone)", re.IGNORECASE)),
@@ -67,6 +70,10 @@ SPECIAL = (
     ),
 )
 """What a line does, and what to do instead."""
+LOSSES = re.compile(r"loss|criterion|penalt", re.IGNORECASE)
+IS_LOSS = re.compile(r"\w*loss\w* ?\+?= ?(?!.*\.item\()", re.IGNORECASE)
+BESIDE = ("validate", "metrics", "log", "sync")
+"""Jobs that are never part of a pass: words that look like them mean something else there."""
 PHASES_OF_LOOP = ("other", "between", "forward", "log", "sync", "grad_norm")
 
 
@@ -98,9 +105,18 @@ def in_loop(run: RunContext, *kinds: str) -> list[Hotspot]:
     found = []
     for spot in run.hotspots:
         kind = jobs.get((spot.file, spot.function)) or _called_for(spot) or _judging(spot) or kind_of(spot)
+        if kind in BESIDE and _learns(spot):
+            continue
         if spot.phase in PHASES_OF_LOOP and kind in kinds:
             found.append(spot)
     return sorted(found, key=lambda spot: -run.hot_seconds(spot))
+
+
+def _learns(spot: Hotspot) -> bool:
+    """The line is part of a pass with gradients (the model's own code, a loss), whatever its words."""
+    named = LOSSES.search(spot.function.rpartition(".")[2]) or IS_LOSS.match(spot.code)
+    own = spot.kind == "module" or named is not None
+    return own and not spot.no_grad and spot.phase in ("forward", "other")
 
 
 def _called_for(spot: Hotspot) -> str:

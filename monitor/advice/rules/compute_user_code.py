@@ -9,11 +9,19 @@ Gain: most of the line's time.
 
 from __future__ import annotations
 
+import re
+
 from monitor.advice import hotlines
 from monitor.advice.context import Hotspot, RunContext
 from monitor.advice.finding import seconds
 from monitor.advice.rule import Advice, rule
 from monitor.advice.whatif import Change, Saving, scaled
+
+
+FUNCTIONAL = re.compile(
+    r"\w @ \w|\bF\.\w+\(|functional\.\w+\("
+    r"|torch\.(tanh|relu|sigmoid|softmax|matmul|mm|bmm|einsum|addmm|baddbmm|conv\dd|layer_norm)\("
+)
 
 
 @rule("compute.user_code")
@@ -61,4 +69,6 @@ def _short(spot: Hotspot) -> str:
 def _model_work(spot: Hotspot) -> bool:
     """The passes themselves (calling the model or the loss, code of the model), not something beside."""
     inside_model = spot.kind == "module" or spot.function.endswith(("forward", "__call__", "loss"))
+    if spot.phase != "between" and not spot.no_grad and FUNCTIONAL.search(spot.code):
+        return True  # a model written out in operations
     return inside_model or spot.is_loop or "loss" in spot.code or hotlines.passes(spot.code)

@@ -318,3 +318,34 @@ def test_a_gradient_penalty_is_part_of_the_loss_and_no_record_of_norms() -> None
         hot("other", "loss = critic(fake).mean() + penalty(x)", 0.5, kind="module", line=20),
     ]
     assert first(run_of(LOOP | {"other": 0.006}, config={"hotspots": spots})).id == "healthy.ok"
+
+
+def test_jobs_that_only_mention_the_loss_are_still_jobs() -> None:
+    for code, id in (
+        ("print(step, loss.item())", "compute.logging_too_often"),
+        ("best = copy.deepcopy(model) if loss < low else best", "compute.state_copies"),
+    ):
+        assert first(looped(code, "other")).id == id
+
+
+def test_words_of_the_model_and_of_its_loss_are_no_jobs_beside_it() -> None:
+    """log() is a logarithm, dice a loss, topk a router, evaluate() a pass of an agent."""
+    lines = [
+        ("kl = (p * (p.log() - q.log())).sum(1).mean()", {"function": "divergence"}),
+        ("return 1 - 2 * (p * t).sum() / (p + t).sum()", {"function": "dice_loss"}),
+        ("weight, expert = gate.topk(2)", {"function": "Router.forward", "kind": "module"}),
+        ("return self.base.log_prob(z) + det", {"function": "Flow.log_prob", "kind": "module"}),
+        ("return dist.log_prob(actions), value", {"function": "Agent.evaluate", "kind": "module"}),
+        ("loss = score(out, y).topk(5).values.mean()", {"function": "train"}),
+    ]
+    for code, told in lines:
+        for phase in ("forward", "other"):
+            found = [
+                one for one in findings(looped(code, phase, share=0.3, **told)) if one.severity == "warning"
+            ]
+            assert not found, (code, phase, found[0].id)
+
+
+def test_a_model_written_out_in_operations_is_the_model() -> None:
+    assert first(looped("h = torch.tanh(x @ w1 + b1)", "other", 0.02)).id == "healthy.ok"
+    assert first(looped("near = [n for n in nodes if far(n)]", "other", 0.02)).id == "compute.user_code"
