@@ -17,7 +17,6 @@ from monitor.advice.finding import seconds
 from monitor.advice.rule import Advice, rule
 from monitor.advice.whatif import Change, Saving, scaled
 
-
 FUNCTIONAL = re.compile(
     r"\w @ \w|\bF\.\w+\(|functional\.\w+\("
     r"|torch\.(tanh|relu|sigmoid|softmax|matmul|mm|bmm|einsum|addmm|baddbmm|conv\dd|layer_norm)\("
