@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import zlib
+from itertools import islice
 from types import CodeType
 from typing import Any
 
@@ -72,7 +73,7 @@ def mark(value: Any) -> int | None:
         told = any(not isinstance(one, _PLAIN) for one in value[:_FEW]) or len(value) > _FEW
         return hash((len(value), *marks)) if told and None not in marks else None
     if isinstance(value, dict):
-        return mark([*value.items()])
+        return mark([len(value), *islice(value.items(), _FEW)])
     return _array(value)
 
 
@@ -86,10 +87,14 @@ def _array(value: Any) -> int | None:
     if torch is not None and isinstance(value, torch.Tensor):
         if value.requires_grad or value.device.type != "cpu" or value.layout != torch.strided:
             return None
+        if value.numel() * value.element_size() > MOST_BYTES and not value.is_contiguous():
+            return None  # an expanded view may be far larger than what is behind it
         flat = value.detach().reshape(-1)
         flat = flat[:: 1 + flat.numel() * flat.element_size() // MOST_BYTES].contiguous()
         raw = flat.view(torch.uint8).numpy() if flat.numel() > 1 else None
     elif numpy is not None and isinstance(value, numpy.ndarray) and value.dtype.kind in "biufcSU":
+        if value.nbytes > MOST_BYTES and not value.flags.c_contiguous:
+            return None
         flat = value.reshape(-1)[:: 1 + value.nbytes // MOST_BYTES]
         raw = numpy.ascontiguousarray(flat).view(numpy.uint8) if flat.size > 1 else None
     else:

@@ -46,6 +46,7 @@ def test_marks_stand_for_values() -> None:
     assert mark((a, 1)) == mark((a.clone(), 1)) != mark((a, 2))
     assert mark({"x": a}) == mark({"x": a.clone()})
     assert mark(a.to(torch.bfloat16)) is not None
+    assert mark(torch.ones(1).expand(10**12)) is None, "never made real"
     assert mark("a") is None and mark([1, 2]) is None
     if numpy := sys.modules.get("numpy"):
         assert mark(numpy.ones(5)) == mark(numpy.ones(5)) != mark(numpy.zeros(5))
