@@ -238,11 +238,21 @@ def verdict(run: Run, findings: tuple[Finding, ...], combined: Speedup | None) -
         gain = f" Fixing it should give about ×{_likely(first):.2g}." if _likely(first) >= 1.05 else ""
         more = len(serious) > 1 and combined is not None and combined.likely > 1.05 * _likely(first)
         together = f" All remedies together: about ×{combined.likely:.2g}." if more and combined else ""
-        return f"{first.title}.{gain}{together}"
+        return f"{headline(first.title)}.{gain}{together}"
     healthy = next((finding for finding in findings if finding.severity == "healthy"), None)
     if healthy is not None:
         return f"{healthy.title}. {healthy.remedy.summary}"
     return f"Too little was measured for a verdict: {run.steps} steps, {run.lost} of them not read."
+
+
+def headline(title: str) -> str:
+    """The first clause of a title; code between backticks may have semicolons of its own."""
+    at, quoted = 0, False
+    for at, letter in enumerate(title):
+        quoted = quoted != (letter == "`")
+        if letter == ";" and not quoted:
+            return title[:at]
+    return title
 
 
 def _likely(finding: Finding) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -18,6 +19,8 @@ from monitor.summary import Report
 BAR = 28
 FINDINGS_SHOWN = 5
 LEAST_SHARE = 0.005
+CODE_INDENT = "    "
+UNITS = re.compile(r"(?<=\d) (?=(%|µs|ms|s|[KMGT]?i?B)\b|%)")
 MARKS = {"critical": "!!", "warning": "! ", "hint": "· ", "healthy": "ok"}
 COLORS = {"critical": "31;1", "warning": "33;1", "hint": "36", "healthy": "32;1"}
 
@@ -64,7 +67,7 @@ def render(report: Report, width: int, paint: _Paint | None = None) -> Iterator[
     paint = paint or _Paint(None)
     yield _head(report.run, width)
     worst = report.findings[0].severity if report.findings else "hint"
-    yield from (paint(line, COLORS[worst]) for line in textwrap.wrap(report.verdict, width))
+    yield from (paint(line, COLORS[worst]) for line in _wrapped(report.verdict, width, "", ""))
     if report.run is not None and report.run.steps:
         yield from _time(report.run, paint)
         yield from findings_lines(report, width, paint)
@@ -95,7 +98,7 @@ def _time(run: Run, paint: _Paint) -> Iterator[str]:
     yield ""
     yield f"Where the time went ({seconds(whole)} a step, begin to begin, median {seconds(run.step.p50)}):"
     for phase in shown:
-        yield _bar(phase, paint)
+        yield _bar(phase, paint) + _note(run, phase)
     if run.lost:
         yield f"  {run.lost:,} of {run.steps:,} steps could not be read"
 
@@ -104,6 +107,13 @@ def _bar(phase: Phase, paint: _Paint) -> str:
     full = max(1, round(phase.share * BAR))
     bar = paint.block * full + paint.blank * (BAR - full)
     return f"  {phase.name:<11}{bar} {percent(phase.share):>5}  {seconds(phase.mean_seconds):>8}"
+
+
+def _note(run: Run, phase: Phase) -> str:
+    """What is in a phase whose name does not say it."""
+    forward = any(one.name == "forward" and one.share >= LEAST_SHARE for one in run.phases)
+    own = "own code in the step" if forward else "forward, own code"
+    return {"other": f"  {own}", "between": "  own code between steps"}.get(phase.name, "")
 
 
 def findings_lines(report: Report, width: int, paint: _Paint | None = None) -> Iterator[str]:
@@ -145,7 +155,15 @@ def _finding(number: int, finding: Finding, gain: str, width: int, paint: _Paint
     yield from _wrapped(finding.title, width, "  ")
     yield from _wrapped(f"→ {finding.remedy.summary}", width, "  ")
     for line in finding.remedy.change.splitlines():
-        yield f"      {line}"
+        yield from _code(line, width)
+
+
+def _code(line: str, width: int) -> list[str]:
+    """A line of a change, broken where it is too long for the terminal."""
+    if len(line) + len(CODE_INDENT) <= width:
+        return [CODE_INDENT + line]
+    lead = CODE_INDENT + line[: len(line) - len(line.lstrip("+- "))] + "    "
+    return textwrap.wrap(line, width, initial_indent=CODE_INDENT, subsequent_indent=lead)
 
 
 def _gain(finding: Finding) -> str:
@@ -155,5 +173,8 @@ def _gain(finding: Finding) -> str:
     return f"   predicted ×{speedup.likely:.2f} ({speedup.low:.2f}–{speedup.high:.2f})"
 
 
-def _wrapped(text: str, width: int, indent: str) -> list[str]:
-    return textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent + "  ")
+def _wrapped(text: str, width: int, indent: str, hang: str = "  ") -> list[str]:
+    """Lines of the width; a number stays with its unit."""
+    tied = UNITS.sub("\N{NO-BREAK SPACE}", text)
+    lines = textwrap.wrap(tied, width, initial_indent=indent, subsequent_indent=indent + hang)
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]

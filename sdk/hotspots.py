@@ -12,39 +12,63 @@ import contextlib
 import importlib
 import linecache
 import os
+import re
 import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from .busyclock import BusyClock
-from .place import is_user_file, qualified, short_path
+from .place import body, forget_source, is_user_file, per_epoch, qualified, short_path
+from .returned import Returned
+from .sourcecode import fixed_line, without_gradients
 from .stacks import Frame, StackReader
 
 ENOUGH = 120
 """Looks in one window."""
 LONGEST_S = 3.0
-MAX_SPOTS = 12
+MAX_SPOTS = 16
+MAX_CALLERS = 4
 _PR_SET_TIMERSLACK = 29
 _SWITCH_S = 0.00002
 _MODULE = os.path.join("torch", "nn", "modules", "module.py")
 _CHECKPOINT = os.path.join("torch", "utils", "checkpoint.py")
+_MAKERS = ("__getitem__", "__getitems__", "__iter__", "__next__")
+_RANDOM = re.compile(r"random\.|\brng\b|\brand(n|int|_like|n_like)?\(|uniform|normal\(|bernoulli|choices?\(")
+_ASSIGNED = re.compile(r"[A-Za-z_]\w*")
+_KEEPS = re.compile(r"\.(append|extend)\(|\+=\s*\w*loss|\w*loss\w*\s*=\s*\w+ \+ \w*loss")
+_PLAIN = re.compile(r"\.item\(|\.detach\(|float\(|\.tolist\(|\.numpy\(|perf_counter|time\(|^#")
 
 
-Seen = tuple[str, Frame, int, int, int, str, str]
-"""phase, place, ns, ns on a core, ns queued, which of torch's files lies around, what was inside."""
+class Seen(NamedTuple):
+    """One look."""
+
+    phase: str
+    place: Frame
+    ns: int
+    cpu: int
+    """Nanoseconds on a core."""
+    queued: int
+    """Nanoseconds waiting for one."""
+    around: str
+    """Which of torch's own files lies around."""
+    inside: str
+    """The library function it was in."""
+    callers: tuple[Frame, ...]
+    """The user's frames around the place, innermost first."""
 
 
 class Spot:
     """One line of user code in one phase."""
 
-    __slots__ = ("cpu", "inside", "module", "ns", "queued")
+    __slots__ = ("callers", "cpu", "inside", "module", "ns", "queued")
 
     def __init__(self) -> None:
         self.ns = self.cpu = self.queued = 0
         self.module = False
         self.inside: dict[str, int] = {}
+        self.callers: dict[tuple[Frame, ...], int] = {}
 
 
 class Hotspots:
@@ -66,6 +90,8 @@ class Hotspots:
         self._looker: threading.Thread | None = None
         self.calls: dict[tuple[str, int], int] = {}
         """(file, line) → calls made from there in a step, when somebody counted them."""
+        self.returned: Returned | None = None
+        """Who returns the same in every step, when somebody compared."""
         self.looks = 0
         self.checkpointing = False
 
@@ -131,21 +157,23 @@ class Hotspots:
 
     def _add(self, phase: str, frames: list[Frame], ns: int, busy: tuple[int, int]) -> None:
         """Note one look; it counts when the step it was in has ended."""
-        place, around = _user_frame(frames)
+        places, around = _user_frames(frames)
+        place, callers = places[0], tuple(places[1 : MAX_CALLERS + 1])
         inside = "" if frames[0] is place else frames[0].name
-        self._pending.append((phase, place, ns, *busy, around, inside))
+        self._pending.append(Seen(phase, place, ns, *busy, around, inside, callers))
         self.looks += 1
 
     def _count(self, looks: list[Seen]) -> None:
-        for phase, place, ns, cpu, queued, around, inside in looks:
-            spot = self._spots.setdefault((phase, place), Spot())
-            spot.ns += ns
-            spot.cpu += cpu
-            spot.queued += queued
-            spot.module = spot.module or around == _MODULE
-            self.checkpointing = self.checkpointing or around == _CHECKPOINT
-            if inside:
-                spot.inside[inside] = spot.inside.get(inside, 0) + ns
+        for look in looks:
+            spot = self._spots.setdefault((look.phase, look.place), Spot())
+            spot.ns += look.ns
+            spot.cpu += look.cpu
+            spot.queued += look.queued
+            spot.module = spot.module or look.around == _MODULE
+            self.checkpointing = self.checkpointing or look.around == _CHECKPOINT
+            spot.callers[look.callers] = spot.callers.get(look.callers, 0) + look.ns
+            if look.inside:
+                spot.inside[look.inside] = spot.inside.get(look.inside, 0) + look.ns
 
     def result(self) -> list[dict[str, Any]]:
         """The heaviest lines, each with its share of its phase and its seconds a step."""
@@ -154,7 +182,17 @@ class Hotspots:
         for (phase, _), spot in spots.items():
             phases[phase] = phases.get(phase, 0) + spot.ns
         ranked = sorted(spots.items(), key=lambda item: -item[1].ns)[:MAX_SPOTS]
-        return [self._describe(key, spot, phases[key[0]]) for key, spot in ranked]
+        try:
+            return [self._describe(key, spot, phases[key[0]]) for key, spot in ranked]
+        finally:
+            forget_source()
+
+    def kept(self) -> list[dict[str, Any]]:
+        """Lines of the loop that keep something of every step, where it may still carry its graph."""
+        places = {place for phase, place in dict(self._spots) if phase == "backward"}
+        lines = {(place.file, at, text.strip()) for place in places for at, text in body(place)}
+        found = [one for one in sorted(lines) if _KEEPS.search(one[2]) and not _PLAIN.search(one[2])]
+        return [{"file": short_path(file), "line": at, "code": text[:120]} for file, at, text in found[:4]]
 
     def _describe(self, key: tuple[str, Frame], spot: Spot, whole: int) -> dict[str, Any]:
         phase, place = key
@@ -174,21 +212,77 @@ class Hotspots:
         calls = self.calls.get((place.file, place.line))
         if calls is not None:
             found["calls"] = calls
+        callers = max(spot.callers, key=lambda chain: spot.callers[chain], default=())
+        if callers:
+            found["callers"] = [_caller(frame) for frame in callers]
+        constant = self._constant(place, *callers)
+        if constant is not None:
+            found["constant"] = constant
+        if _drawn(place, *callers):
+            found["random"] = True
+        if fixed_line(place):
+            found["fixed"] = True
+        if any(without_gradients(frame) for frame in (place, *callers)):
+            found["no_grad"] = True
         return found
 
+    def _constant(self, *frames: Frame) -> str | None:
+        """The outermost of these functions that returns the same in every step."""
+        same = self.returned
+        found = [one for one in frames if same is not None and same.constant(one.file, one.line, one.name)]
+        return qualified(found[-1]) if found else None
 
-def _user_frame(frames: list[Frame]) -> tuple[Frame, str]:
-    """The innermost frame of user code (else the leaf), and which of torch's own files lies around."""
-    user: Frame | None = None
+    def per_epoch(self) -> list[dict[str, Any]]:
+        """Lines that run once an epoch, beside the loop over the steps."""
+        ways = [
+            (place, *max(spot.callers, key=lambda chain: spot.callers[chain], default=()))
+            for (phase, place), spot in dict(self._spots).items()
+            if phase == "backward"
+        ]
+        lines = sorted({line for way in ways for line in per_epoch(*way)})
+        shown = [one for one in lines if not one[2].startswith(("print(", "#"))]
+        return [{"file": short_path(file), "line": at, "code": text[:120]} for file, at, text in shown[:4]]
+
+
+def _drawn(*frames: Frame) -> bool:
+    """Whether what is made here is drawn at random: the function draws, or a line on the way from the one
+    torch asks for the sample does, or uses what was drawn above it."""
+    asked = next((at for at, frame in enumerate(frames) if frame.name in _MAKERS), None)
+    if asked is None:
+        return False
+    if asked and any(_RANDOM.search(text) for _, text in body(frames[0])):
+        return True
+    return any(_uses_drawn(frame) for frame in frames[: asked + 1])
+
+
+def _uses_drawn(frame: Frame) -> bool:
+    above = [text for at, text in body(frame) if at < frame.line and _RANDOM.search(text)]
+    names = [name for text in above for name in _ASSIGNED.findall(text.partition("=")[0])]
+    text = linecache.getline(frame.file, frame.line)
+    return bool(_RANDOM.search(text)) or any(re.search(rf"\b{name}\b", text) for name in names)
+
+
+def _caller(frame: Frame) -> dict[str, Any]:
+    return {
+        "function": qualified(frame),
+        "file": short_path(frame.file),
+        "line": frame.line,
+        "code": linecache.getline(frame.file, frame.line).strip()[:120],
+    }
+
+
+def _user_frames(frames: list[Frame]) -> tuple[list[Frame], str]:
+    """The frames of user code, innermost first (else the leaf); which of torch's own files lies around."""
+    users: list[Frame] = []
     around = ""
     for frame in frames:
         if frame.file.endswith(_CHECKPOINT):
             around = _CHECKPOINT
         elif frame.file.endswith(_MODULE) and not around:
             around = _MODULE
-        if user is None and is_user_file(frame.file):
-            user = frame
-    return user or frames[0], around
+        if is_user_file(frame.file):
+            users.append(frame)
+    return users or frames[:1], around
 
 
 def _kind(spot: Spot, text: str) -> str:

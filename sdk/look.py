@@ -24,6 +24,8 @@ PROFILE_STEPS = 4
 WANTED = 360
 """Looks until the picture is good; after that a fresh one every `AGAIN_NS`."""
 AGAIN_NS = 600 * 10**9
+SLOWER, SLOWER_LOOKS = 1.4, 4
+"""A run whose steps have got this much longer has another picture now; looked at so many times at most."""
 _SHORTEST_S, _LONGEST_S = 0.0004, 0.004
 
 
@@ -39,6 +41,8 @@ class Look:
         self._profiled = False
         self._steps = self._sampled = 0
         self._again = 0
+        self._usual = 0
+        self._slower = self._fresh = 0
         recorder.on_look = self.look
         recorder.next_look = FIRST_STEP
 
@@ -56,15 +60,25 @@ class Look:
             self._goes_on(steps, now)
         elif steps < QUICK_FIRST_STEP and duration < QUICK_NS:
             self._recorder.next_look = steps + 1
-        elif now >= self._again:
+        elif now >= self._again or self._has_slowed(duration):
             self._begin(duration)
         else:
-            self._recorder.next_look = steps + 64
+            self._recorder.next_look = steps + (1 if self._slower else 64)
+
+    def _has_slowed(self, duration: int) -> bool:
+        """Steps are lastingly longer than when the picture was taken: it no longer says where time goes."""
+        wanted = self._fresh < SLOWER_LOOKS and duration > SLOWER * self._usual
+        self._slower = self._slower + 1 if wanted else 0
+        if self._slower < 3:
+            return False
+        self._slower, self._fresh = 0, self._fresh + 1
+        return True
 
     def _begin(self, duration: int) -> None:
         if self._again:
             self._hotspots.forget()
             self._profiled = False
+        self._usual = duration
         self._open = True
         self._recorder.live_steps(True)
         self._steps = 0
@@ -108,7 +122,13 @@ class Look:
         self._profile.stop()
         self._hotspots.stop()
         self._hotspots.calls = self._profile.calls()
-        config: dict[str, Any] = {"hotspots": self._hotspots.result(), "sampled_steps": self._sampled}
+        self._hotspots.returned = self._profile.returned
+        config: dict[str, Any] = {"sampled_steps": self._sampled}
+        if kept := self._hotspots.kept():
+            config["keeps"] = kept
+        if lines := self._hotspots.per_epoch():
+            config["per_epoch"] = lines
+        config["hotspots"] = self._hotspots.result()
         if self._hotspots.checkpointing:
             config["checkpointing_seen"] = True
         self._found(config, self._profile.scalars())

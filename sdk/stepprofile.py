@@ -16,6 +16,7 @@ from types import FrameType
 from typing import Any
 
 from .place import is_user_file
+from .returned import Returned
 
 LIMIT = 40_000
 """Events after which the steps have been disturbed enough."""
@@ -35,6 +36,7 @@ class StepProfile:
         self._steps = 0
         self._writes = 0
         self._written = 0
+        self.returned = Returned()
         self.on = False
 
     def start(self, thread: int) -> bool:
@@ -42,6 +44,7 @@ class StepProfile:
         if sys.getprofile() is not None or threading.get_ident() != thread:
             return False
         self._lines.clear()
+        self.returned = Returned()
         self._counts = dict.fromkeys(("sync.items", "sync.seconds", "log.prints", "log.seconds"), 0.0)
         if _cuda_in_use():
             self._counts |= dict.fromkeys(("transfer.copies", "transfer.blocking", "transfer.pageable"), 0.0)
@@ -54,6 +57,7 @@ class StepProfile:
         """A step has ended; more only while the budget lasts."""
         if self.on:
             self._steps += 1
+            self.returned.step()
             if self._left < LIMIT // 2:
                 self.stop()
 
@@ -95,6 +99,8 @@ class StepProfile:
                 self._line(frame.f_back)
             if frame.f_code.co_name == "handle" and frame.f_code.co_filename.endswith(_LOGGING):
                 self._counts["log.prints"] += 1
+        elif event == "return" and is_user_file(frame.f_code.co_filename):
+            self.returned.seen(frame.f_code, argument)
 
     def _line(self, caller: FrameType) -> None:
         self._left -= 1

@@ -5,7 +5,7 @@ Nothing here guesses: what is not known is None, and a rule that needs it abstai
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import isfinite
@@ -18,7 +18,24 @@ from monitor.snapshot import Gpu, Phase, Process, Rank, Run, Snapshot, Stall
 
 WORK_PHASES = ("forward", "backward", "optimizer", "transfer")
 SIDE_PHASES = ("validate", "checkpoint", "log", "grad_norm", "sync")
+MANY_STEPS = 200
+"""Steps that are enough however short they are."""
+SAMPLE_MAKERS = ("__getitem__", "__getitems__", "__next__", "__iter__")
 FIXED_PHASES = ("optimizer", "zero_grad", "grad_norm", "log", "sync")
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A place in the user's code from which a hot line was reached."""
+
+    function: str
+    file: str
+    line: int
+    code: str = ""
+
+    @property
+    def place(self) -> str:
+        return f"{basename(self.file)}:{self.line}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +55,28 @@ class Hotspot:
     """How often it runs in a step."""
     inside: str = ""
     """The library function most of it is spent in."""
+    callers: tuple[Caller, ...] = ()
+    """The user's frames around it, innermost first."""
+    constant: str = ""
+    """The function it belongs to that returned the same in every step looked at."""
+    random: bool = False
+    """It makes a sample that is drawn at random."""
+    fixed: bool = False
+    """In a forward pass, and made from nothing that changes from step to step."""
+    no_grad: bool = False
+    """Under `no_grad`: nothing is learnt from it."""
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """Its own function and those it was called from, without their classes."""
+        names = (self.function, *(caller.function for caller in self.callers))
+        return tuple(name.rpartition(".")[2] for name in names)
+
+    @property
+    def call(self) -> Caller | None:
+        """Where its function was called."""
+        own = (self.file, self.function)
+        return next((one for one in self.callers if (one.file, one.function) != own), None)
 
     @property
     def place(self) -> str:
@@ -52,7 +91,15 @@ class Hotspot:
     @property
     def in_data_set(self) -> bool:
         """A line of the data set's own code rather than the line that asks for the batch."""
-        return not self.is_loop and self.function != "<module>"
+        asked = any(name in SAMPLE_MAKERS for name in self.functions)
+        return asked or (not self.is_loop and self.function != "<module>")
+
+    @property
+    def short(self) -> str:
+        """ "`decode` (dataset.py:41)", for a second mention."""
+        name = self.function.rpartition(".")[2]
+        known = name and name != "<module>" and name not in SAMPLE_MAKERS
+        return f"`{name}` ({self.place})" if known else f"the line at {self.place}"
 
     @property
     def words(self) -> str:
@@ -164,8 +211,8 @@ class RunContext:
             return False
         total = self.lead.steps
         lost = self.lead.lost / total if total else 0.0
-        enough = self.steps >= self.policy.min_steps and self.steps * self.period >= self.policy.min_seconds
-        return enough and lost <= self.policy.lost_share
+        long = self.steps * self.period >= self.policy.min_seconds or self.steps >= MANY_STEPS
+        return self.steps >= self.policy.min_steps and long and lost <= self.policy.lost_share
 
     @cached_property
     def phases(self) -> dict[str, float]:
@@ -213,12 +260,14 @@ class RunContext:
         found = [_hotspot(item) for item in raw] if isinstance(raw, list) else []
         return tuple(sorted((spot for spot in found if spot), key=lambda spot: -spot.share))
 
-    def hot_function(self, *phases: str) -> Hotspot | None:
+    def hot_function(
+        self, *phases: str, where: Callable[[Hotspot], bool] = lambda spot: True
+    ) -> Hotspot | None:
         """The user function these phases spend most in, at its heaviest line, with the share of all its
         lines: a loop's time is spread over the lines of its body."""
         shares: dict[tuple[str, str, str], float] = {}
         for spot in self.hotspots:
-            if spot.phase in phases:
+            if spot.phase in phases and where(spot):
                 key = (spot.phase, spot.file, spot.function)
                 shares[key] = shares.get(key, 0.0) + spot.share
         if not shares:
@@ -316,8 +365,12 @@ class RunContext:
 
     @cached_property
     def forward_phases(self) -> tuple[str, ...]:
-        """Where the forward pass is: without a loader to mark its begin it is part of "other"."""
-        return ("forward", "backward") if self.seconds("forward") > 0 else ("other", "backward")
+        """Where the forward pass is: without a loader to mark its begin it is part of "other", and with two
+        models in a step also of "between"."""
+        if self.seconds("forward") > 0.1 * self.seconds("backward"):
+            return ("forward", "backward")
+        between = [spot.share for spot in self.hotspots if (spot.phase, spot.kind) == ("between", "module")]
+        return ("other", "between", "backward") if sum(between) >= 0.4 else ("other", "backward")
 
     @property
     def compute_share(self) -> float:
@@ -352,7 +405,7 @@ def _hotspot(item: Any) -> Hotspot | None:
         return None
     return Hotspot(
         phase=str(item.get("phase", "")),
-        function=str(item.get("function", "")).partition(".<locals>.<")[0],
+        function=_plain(str(item.get("function", ""))),
         file=str(item.get("file", "")),
         line=line if isinstance(line, int) else 0,
         share=min(1.0, float(share)),
@@ -361,4 +414,30 @@ def _hotspot(item: Any) -> Hotspot | None:
         code=str(item.get("code") or "")[:160],
         calls=float(calls) if isinstance(calls, int | float) else None,
         inside=str(item.get("inside") or "")[:80],
+        callers=callers(item.get("callers")),
+        constant=str(item.get("constant") or "")[:120],
+        random=item.get("random") is True,
+        fixed=item.get("fixed") is True,
+        no_grad=item.get("no_grad") is True,
+    )
+
+
+def _plain(function: str) -> str:
+    """The function a comprehension or lambda stands in: "Trainer.step.<dictcomp>" is `Trainer.step`."""
+    if function.startswith("<"):
+        return "<module>"
+    return function.partition(".<")[0]
+
+
+def callers(raw: Any) -> tuple[Caller, ...]:
+    """Places of the probe; what is not one is left out."""
+    items = [item for item in raw if isinstance(item, dict)] if isinstance(raw, list) else []
+    return tuple(
+        Caller(
+            _plain(str(item.get("function", ""))),
+            str(item.get("file", "")),
+            item["line"] if isinstance(item.get("line"), int) else 0,
+            str(item.get("code") or "")[:120],
+        )
+        for item in items[:8]
     )

@@ -205,7 +205,7 @@ def _remember(kept: Remembered, snapshot: Snapshot, run: Run) -> None:
     context = RunContext(snapshot, run, DEFAULT_POLICY)
     gpu = context.gpus[0] if context.gpus else None
     throttle = gpu.throttle if gpu is not None and gpu.throttle else {}
-    rss = context.scalar("proc.tree_rss_bytes") or context.scalar("proc.rss_bytes")
+    rss = context.scalar("proc.rss_bytes")  # workers touch pages they share; that is no growth
     device = context.scalar("cuda.allocated_bytes")
     memory, cpu = snapshot.host.memory, snapshot.host.cpu
     own = [process.cpu_ratio for process in context.processes if process.cpu_ratio is not None]

@@ -8,7 +8,10 @@ from itertools import pairwise
 
 from monitor.advice.context import RunContext
 
-LEAST_POINTS = 5
+LEAST_POINTS, SURE_POINTS = 4, 6
+"""Points needed at all, and below which only growth that is large and without a pause counts."""
+STEADY = 0.25
+"""Of the mean rate: what a stretch must grow by to count as growing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +29,18 @@ class Growth:
 def host_growth(run: RunContext) -> Growth | None:
     """Resident memory of the training process that keeps growing."""
     points = [(point.steps, point.rss_bytes) for point in run.history if point.rss_bytes]
-    return _growth(points, run) or _growth(_timeline(run, "rss_bytes"), run)
+    return _growth(_longer(points, _timeline(run, "rss_bytes")), run)
 
 
 def device_growth(run: RunContext) -> Growth | None:
     """Allocated device memory that keeps growing."""
     points = [(point.steps, point.device_bytes) for point in run.history if point.device_bytes]
-    return _growth(points, run) or _growth(_timeline(run, "device_memory_bytes"), run)
+    return _growth(_longer(points, _timeline(run, "device_memory_bytes")), run)
+
+
+def _longer(watched: list[tuple[int, int]], told: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """What was watched happening; for a run found later, what its timeline tells."""
+    return watched if len(_distinct(watched)) >= LEAST_POINTS else told
 
 
 def _timeline(run: RunContext, name: str) -> list[tuple[int, int]]:
@@ -45,17 +53,20 @@ def _growth(points: Sequence[tuple[int, int]], run: RunContext) -> Growth | None
     points = _distinct(points)
     if len(points) < LEAST_POINTS:
         return None
+    few = len(points) < SURE_POINTS
     middle = len(points) // 3
     early, late = points[: middle + 1], points[middle:]
     grown, steps = late[-1][1] - late[0][1], late[-1][0] - late[0][0]
-    if steps <= 0 or grown < run.policy.leak_bytes or grown / steps < run.policy.leak_bytes_per_step:
+    least = 3.0 if few else 1.0
+    if steps <= 0 or grown < least * run.policy.leak_bytes:
+        return None
+    if grown / steps < least * run.policy.leak_bytes_per_step:
         return None
     first_rate = (early[-1][1] - early[0][1]) / max(1, early[-1][0] - early[0][0])
     levelling = grown / steps < 0.35 * first_rate
-    rising = sum(b > a for (_, a), (_, b) in pairwise(late))
-    steady = (
-        rising >= 0.75 * (len(late) - 1) and not levelling and grown >= run.policy.leak_ratio * late[0][1]
-    )
+    rising = sum(b - a > STEADY * grown / steps * (after - at) for (at, a), (after, b) in pairwise(late))
+    enough = (1.0 if few else 0.75) * (len(late) - 1)
+    steady = rising >= enough and not levelling and grown >= run.policy.leak_ratio * late[0][1]
     return Growth(float(grown), steps) if steady else None
 
 

@@ -9,7 +9,8 @@ from monitor.advice.finding import percent, seconds
 from monitor.advice.whatif import Change
 
 LOADER_PHASES = ("fetch", "data")
-WAITING_KINDS = ("sleep", "io_wait")
+PARTS = {"sampler": ("sampler", "batch_sampler"), "collate": ("collate",)}
+"""Parts of the loader with code of their own, and the settings that name it."""
 
 
 def starved(run: RunContext) -> bool:
@@ -50,8 +51,36 @@ def getitem_seconds(run: RunContext) -> float | None:
 
 def hot_fetch(run: RunContext) -> Hotspot | None:
     """The user code inside the loader that takes most of the fetching, when there is a clear one."""
-    found = run.hot_function("fetch") or run.hot_function("data")
-    return found if found is not None and found.in_data_set and found.share >= 0.3 else None
+    found = run.hot_function("fetch", where=_own) or run.hot_function(
+        "data", where=lambda spot: _own(spot) and not any(made_by(run, spot, part) for part in PARTS)
+    )
+    return found if found is not None and found.share >= 0.3 else None
+
+
+def _own(spot: Hotspot) -> bool:
+    return spot.in_data_set
+
+
+def hot_part(run: RunContext, part: str) -> Hotspot | None:
+    """The heaviest line of the sampler's or of the collate function's own code."""
+    found = [spot for spot in run.hotspots if made_by(run, spot, part)]
+    return max(found, key=lambda spot: spot.share, default=None)
+
+
+def made_by(run: RunContext, spot: Hotspot, part: str) -> bool:
+    """The line was reached through the loader's sampler or collate function."""
+    if spot.phase not in (*LOADER_PHASES, *PARTS) or spot.function == "<module>":
+        return False
+    if spot.phase == part:
+        return True
+    names = [run.setting("loader", name) for name in PARTS[part]]
+    functions = [spot.function, *(caller.function for caller in spot.callers)]
+    return any(
+        name and (function == name or function.startswith(f"{name}.") or function.endswith(f".{name}"))
+        for function in functions
+        for name in names
+        if isinstance(name, str)
+    )
 
 
 def sample_words(run: RunContext) -> str:
@@ -65,20 +94,31 @@ def sample_words(run: RunContext) -> str:
 
 
 def waits(run: RunContext) -> bool:
-    """Making a sample is mostly waiting (disk, network, sleep), not computing."""
-    return run.load_cpu_share < 0.5
+    """Making a sample is mostly waiting (disk, network, sleep), not computing. Where more workers than
+    cores queue for the cores, only the words of the line tell that from waiting."""
+    if run.load_cpu_share >= 0.5:
+        return False
+    crowded = bool(run.workers and run.cores and run.workers > run.cores)
+    spot = hot_fetch(run)
+    told = spot is not None and (
+        spot.kind == "sleep" or re.search(WAITS, f"{spot.code} {spot.inside}", re.IGNORECASE) is not None
+    )
+    return told or not crowded
 
 
+WAITS = r"sleep|open\(|read|load|request|socket|recv|download|urlopen|query|connect|fetch|select|poll"
 RANDOM = r"random|\brng\b|rand(n|int|perm|_like)?\(|uniform|\bnormal\(|augment|jitter|choice\(|shuffle\("
 
 
 def random_samples(run: RunContext) -> bool:
-    """Samples are made with random augmentation, so they cannot simply be kept."""
-    lines = [spot for spot in run.hotspots if spot.phase in LOADER_PHASES and spot.function != "<module>"]
+    """Most of the work in a sample is random augmentation, so that it cannot simply be kept."""
+    lines = [spot for spot in run.hotspots if spot.phase in LOADER_PHASES and spot.in_data_set]
     drawn = sum(
-        spot.share for spot in lines if re.search(RANDOM, f"{spot.code} {spot.function} {spot.inside}")
+        spot.share
+        for spot in lines
+        if spot.random or re.search(RANDOM, f"{spot.code} {spot.function} {spot.inside}")
     )
-    return drawn >= 0.08 and drawn >= 0.1 * sum(spot.share for spot in lines)
+    return drawn >= 0.08 and drawn >= 0.35 * sum(spot.share for spot in lines)
 
 
 def library_samples(run: RunContext) -> bool:
@@ -104,9 +144,3 @@ def best_workers(run: RunContext) -> tuple[int, float]:
         if with_count < period * 0.97:
             best, period = count, with_count
     return best, period
-
-
-def precomputable(spot: Hotspot | None) -> bool:
-    """The hot line looks like work whose result is the same every epoch."""
-    pattern = r"transform|scal|normal|parse|json|decode|load|read|open|token|resize|filter|fft|regex|split"
-    return bool(spot and re.search(pattern, spot.function, re.IGNORECASE))

@@ -83,7 +83,7 @@ class Policy:
     """Fixed cost of one module, forward and backward together, on a CPU (per leaf module)."""
     optimizer_share: float = 0.15
     """Share of the step an optimizer update may take before its implementation matters."""
-    optimizer_warn_share: float = 0.45
+    optimizer_warn_share: float = 0.6
     """Share of the step from which a default (unfused) optimizer is worth a warning."""
     fixed_share: float = 0.4
     """Share of a tiny batch's step that is fixed cost before a larger batch is advised."""

@@ -28,6 +28,11 @@ class Side:
     count: int = 0
     """How often it happened so far; 0 when not counted."""
 
+    @property
+    def every_step(self) -> bool:
+        """Seen only as lines of the loop, in steps like any other."""
+        return self.every is None and self.count == 0 and self.spot is not None
+
     def less(self, factor: float) -> Change:
         """The change when only `1 - factor` of it is left."""
         return Change(
@@ -44,7 +49,7 @@ def side_job(run: RunContext, phase: str, *kinds: str) -> Side:
     beside = run.saved_beyond(total) - total
     savings += [Saving("*", beside, f"beside {phase}")] if beside > 0 else []
     stall = run.stall(phase)
-    spot = run.hot(phase) or (lines[0] if lines else None)
+    spot = max([*filter(None, [run.hot(phase)]), *lines], key=run.hot_seconds, default=None)
     return Side(
         seconds=total,
         share=total / run.period if run.period else 0.0,

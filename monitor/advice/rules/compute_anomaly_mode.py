@@ -34,7 +34,7 @@ def check(run: RunContext) -> Advice | None:
         low=compute_change(run, min(0.85, 1.45 * left)),
         high=compute_change(run, 0.65 * left),
         because=f"tracing and NaN checks go, on {percent(share)} of the step",
-        severity=None,
+        severity="warning",
     )
 
 

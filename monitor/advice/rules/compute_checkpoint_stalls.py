@@ -31,19 +31,20 @@ def check(run: RunContext) -> Advice | None:
     job = _with_files(run, side_job(run, "checkpoint", "checkpoint"))
     if job.share < run.policy.phase_share or 0 < job.count < 3:
         return None
-    often = f"every {max(1, job.every):.0f} steps" if job.every else "often"
-    each = f", {seconds(job.each)} each" if job.each else ""
+    every, took = (1.0, job.seconds) if job.every_step else (job.every, job.each)
+    often = "often" if not every else "every step" if every < 1.5 else f"every {every:.0f} steps"
+    each = f", {seconds(took)} each" if took else ""
     where = f" ({job.spot.place})" if job.spot else ""
-    wanted = _interval(job.every, job.share)
+    wanted = _interval(every, job.share)
     return Advice(
         title=f"Checkpoints take {percent(job.share)} of the time: saved {often}{each}{where}",
         remedy=f"Save every {wanted} steps (or once an epoch, or only when the model got better) instead of "
         f"{often}; or copy the state and save it from a thread.",
-        change=f"- if step % {job.every or 1:.0f} == 0:\n+ if step % {wanted} == 0:\n      torch.save(…)",
+        change=_diff(run, job, every, wanted),
         evidence={
             "checkpoint_share": job.share,
-            "checkpoint_seconds": job.each,
-            "every_steps": job.every,
+            "checkpoint_seconds": took,
+            "every_steps": every,
             "suggested_every_steps": wanted,
             **hotlines.evidence(run, job.spot),
         },
@@ -64,6 +65,13 @@ def _with_files(run: RunContext, job: Side) -> Side:
     more = tuple(Saving(spot.phase, run.hot_seconds(spot), spot.place) for spot in files)
     total = job.seconds + sum(saving.seconds for saving in more)
     return replace(job, seconds=total, share=total / run.period, savings=job.savings + more)
+
+
+def _diff(run: RunContext, job: Side, every: float | None, wanted: int) -> str:
+    code = hotlines.asked_at(run, job.spot).code if job.spot else ""
+    if code and (every or 0.0) < 1.5:
+        return f"- {code}\n+ if step % {wanted} == 0:\n+     {code}"
+    return f"- if step % {every or 1:.0f} == 0:\n+ if step % {wanted} == 0:\n      {code or 'torch.save(…)'}"
 
 
 def _interval(every: float | None, share: float) -> int:

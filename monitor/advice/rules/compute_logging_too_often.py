@@ -9,8 +9,10 @@ Gain: all but a fiftieth of that time.
 
 from __future__ import annotations
 
+import re
+
 from monitor.advice import hotlines
-from monitor.advice.context import RunContext
+from monitor.advice.context import Hotspot, RunContext
 from monitor.advice.finding import percent, seconds
 from monitor.advice.rule import Advice, rule
 from monitor.advice.side import side_job
@@ -35,11 +37,8 @@ def check(run: RunContext) -> Advice | None:
     return Advice(
         title=f"{WORDS.get(kind, 'Logging')} {often} takes {percent(job.share)} of the time: "
         f"{seconds(job.seconds)} a step{where}",
-        remedy="Do it every 100 steps: keep the values in a list (tensors detached, not `.item()`), and "
-        "write them "
-        "out together.",
-        change="  losses.append(loss.detach())\n- log(step, loss)\n+ if step % 100 == 0:\n+     log(step, "
-        "losses)",
+        remedy=_remedy(run, kind, job.spot),
+        change=_diff(run, job.spot),
         evidence={
             "log_share": job.share,
             "log_seconds_per_step": job.seconds,
@@ -52,3 +51,26 @@ def check(run: RunContext) -> Advice | None:
         high=job.less(1.0),
         because=f"{seconds(job.seconds)} of {seconds(run.period)} a step is output",
     )
+
+
+def _remedy(run: RunContext, kind: str, spot: Hotspot | None) -> str:
+    at = f" at {hotlines.asked_at(run, spot).place}" if spot else ""
+    if kind == "plot":
+        return (
+            f"Draw once an epoch (or every 500 steps) instead of every step{at}; keep the numbers until then."
+        )
+    if kind == "file":
+        sync = spot is not None and re.search("fsync|flush", f"{spot.code} {spot.inside}")
+        buffered = "without flush and fsync after each line" if sync else "through one open, buffered file"
+        return (
+            f"Write{at} every 100 steps, {buffered}: keep the records in a list and write them out together."
+        )
+    return (
+        f"Do it{at} every 100 steps: keep the values in a list (tensors detached, not `.item()`) and write "
+        "them out together."
+    )
+
+
+def _diff(run: RunContext, spot: Hotspot | None) -> str:
+    code = (hotlines.asked_at(run, spot).code if spot else "") or "log(step, loss)"
+    return f"- {code}\n+ if step % 100 == 0:\n+     {code}"

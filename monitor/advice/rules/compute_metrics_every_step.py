@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from monitor.advice import hotlines
 from monitor.advice.context import RunContext
-from monitor.advice.finding import seconds
+from monitor.advice.finding import percent, seconds
 from monitor.advice.rule import Advice, rule
 from monitor.advice.side import line_job
 
@@ -21,12 +21,14 @@ def check(run: RunContext) -> Advice | None:
     job = line_job(run, "metrics")
     if job.spot is None or job.share < run.policy.phase_share:
         return None
+    asked = hotlines.asked_at(run, job.spot)
+    code = asked.code or "compute_metrics(…)"
     return Advice(
-        title=f"Metrics every step: {hotlines.words(run, job.spot)}",
-        remedy=f"Compute {job.spot.words} every 100 steps, and with tensor operations instead of a Python "
-        "loop.",
-        change=f"+ if step % 100 == 0:\n-     {job.spot.code or 'compute_metrics(…)'}\n"
-        f"+         {job.spot.code or 'compute_metrics(…)'}",
+        title=f"Metrics every step take {percent(job.share)} of the time: {seconds(job.seconds)} a step, "
+        f"most of it at {job.spot.words}",
+        remedy=f"Compute it every 100 steps instead (at {asked.place}), and with tensor operations rather "
+        "than in Python.",
+        change=f"- {code}\n+ if step % 100 == 0:\n+     {code}",
         evidence={"metrics_share": job.share, **hotlines.evidence(run, job.spot)},
         what=job.less(0.97),
         low=job.less(0.7),

@@ -10,6 +10,7 @@ Gain: on a CPU an Adam update at a quarter of its time, SGD at 60 %, others (for
 
 from __future__ import annotations
 
+from monitor.advice import hotlines
 from monitor.advice.context import RunContext
 from monitor.advice.finding import percent, seconds
 from monitor.advice.rule import Advice, rule
@@ -31,7 +32,7 @@ def check(run: RunContext) -> Advice | None:
     cost, share = run.seconds("optimizer"), run.share("optimizer")
     if not isinstance(name, str) or share < run.policy.optimizer_share:
         return None
-    if run.setting("optimizer", "fused") is True:
+    if run.setting("optimizer", "fused") is True or _evaluates(run, name):
         return None
     groups = run.count("optimizer", "param_groups") or 1
     explicit = run.setting("optimizer", "foreach") is False or groups > 8
@@ -40,9 +41,8 @@ def check(run: RunContext) -> Advice | None:
     left = LEFT_ON_GPU if run.has_cuda else LEFT.get(name, LEFT_OTHERWISE)
     least, likely, most = (part * (0.8 if groups > 8 else 1.0) for part in left)
     known = f"{groups} parameter groups, " if groups > 1 else ""
-    flags = f"fused={run.setting('optimizer', 'fused')}, foreach={run.setting('optimizer', 'foreach')}"
     return Advice(
-        title=f"Optimizer update takes {percent(share)} of the step: {name} ({known}{flags}), "
+        title=f"Optimizer update takes {percent(share)} of the step: {name} ({known}{_flags(run)}), "
         f"{seconds(cost)} a step",
         remedy=_remedy(name, better, groups),
         change=f"- {name}(model.parameters(), …)\n+ {name}(model.parameters(), …, {better})",
@@ -61,6 +61,20 @@ def check(run: RunContext) -> Advice | None:
         because=f"with {better} the update needs about {percent(likely)} of {seconds(cost)}",
         severity=severity,
     )
+
+
+def _evaluates(run: RunContext, name: str) -> bool:
+    """The optimizer calls the model itself (a closure): its time is forward and backward, not the update."""
+    inside = [spot for spot in run.hotspots if spot.phase == "optimizer"]
+    passes = sum(spot.share for spot in inside if spot.kind == "module" or hotlines.passes(spot.code))
+    own = sum(spot.share for spot in inside if ".step(" in spot.code)
+    return name == "LBFGS" or passes - own > 0.3
+
+
+def _flags(run: RunContext) -> str:
+    """What was said about the implementation, if anything."""
+    said = {key: run.setting("optimizer", key) for key in ("fused", "foreach")}
+    return ", ".join(f"{key}={value}" for key, value in said.items() if value is not None) or "not fused"
 
 
 def _remedy(name: str, better: str, groups: int) -> str:

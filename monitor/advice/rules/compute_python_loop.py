@@ -29,19 +29,20 @@ UNSEEN = 0.03
 
 @rule("compute.python_loop", suppresses=("compute.user_code", "compute.small_batch"), bonus=0.2)
 def check(run: RunContext) -> Advice | None:
-    found = [spot for phase in PHASES if (spot := run.hot_function(phase)) is not None]
+    found = hotlines.blocks(run, *PHASES)
     spot = max((spot for spot in found if _loops(run, spot)), key=run.hot_seconds, default=None)
     if spot is None or run.period is None or run.hot_seconds(spot) < run.policy.loop_share * run.period:
         return None
-    calls, cost = _calls(run, spot), run.hot_seconds(spot)
+    calls, cost = spot.calls or 0.0, run.hot_seconds(spot)
     job = _job(run, spot, max(cost, run.seconds(spot.phase) - _beside(run, spot)))
     fused = spot.kind == "module"
     gone = 0.78 if fused else 1.0 - 1.0 / (1.0 + calls / 12.0)
     most = _job(run, spot, min(1.0, spot.share + UNSEEN) * run.seconds(spot.phase))
     return Advice(
-        title=f"Python loop: {spot.words} runs {calls:.0f} times a step, {seconds(cost)} "
+        title=f"Python loop: {spot.words} makes {calls:,.0f} calls a step, {seconds(cost)} "
         f"({percent(cost / run.period)})",
-        remedy=f"Replace the loop at {spot.place} by one batched operation over all {calls:.0f} iterations.",
+        remedy=f"Replace the loop around {spot.place}{_called(spot)} by one batched operation over all it "
+        f"goes through{_instead(spot)}.",
         change=f"- for …:\n-     {spot.code or '…'}\n+ # one call on the stacked tensor",
         evidence={"calls_per_step": calls, **hotlines.evidence(run, spot)},
         what=scaled(job, gone),
@@ -51,17 +52,26 @@ def check(run: RunContext) -> Advice | None:
     )
 
 
-def _calls(run: RunContext, spot: Hotspot) -> float:
-    """Calls a step from the busiest line of the spot's function."""
-    lines = [one for one in run.hotspots if (one.file, one.function) == (spot.file, spot.function)]
-    return max((one.calls or 0.0 for one in lines), default=0.0)
+def _called(spot: Hotspot) -> str:
+    """Where the loop itself is, when the line stands in a function it calls."""
+    return f" (called at {spot.call.place})" if spot.call and spot.kind == "module" else ""
+
+
+def _instead(spot: Hotspot) -> str:
+    """What torch has for the loop that people write most."""
+    text = f"{spot.code} {spot.function} {spot.call.code if spot.call else ''}".lower()
+    if "cell" in text or "lstm" in text or "gru" in text or "rnn" in text:
+        return " (`nn.LSTM` / `nn.GRU` take a whole sequence in one call)"
+    if spot.kind == "module":
+        return ""
+    return " (broadcasting, `torch.cdist`, indexing with a mask, `torch.vmap`)"
 
 
 def _loops(run: RunContext, spot: Hotspot) -> bool:
     """Many short calls from one place. A stack of layers is a loop too, but each is called once: there
     are as many modules as calls."""
-    calls = _calls(run, spot)
-    if calls < LEAST_CALLS or run.hot_seconds(spot) / calls > LONGEST_CALL:
+    calls = spot.calls or 0.0
+    if calls < LEAST_CALLS or run.hot_seconds(spot) / calls > LONGEST_CALL or hotlines.instead(spot):
         return False
     return spot.kind != "module" or calls > 2 * (run.count("model", "modules") or 0)
 

@@ -18,6 +18,9 @@ from monitor.advice.rule import Advice, rule
 from monitor.advice.side import Side, side_job
 from monitor.advice.whatif import Saving
 
+MANY_READS = 8
+"""Reads a step."""
+
 
 @rule("compute.sync_every_step", suppresses=("compute.user_code", "compute.python_loop"), bonus=0.2)
 def check(run: RunContext) -> Advice | None:
@@ -25,15 +28,18 @@ def check(run: RunContext) -> Advice | None:
     items = run.scalar("sync.items_per_step")
     if job.share < run.policy.phase_share:
         return None
-    many = f"{items:.0f} reads of device values a step" if items else "device values read every step"
+    reads = "reads of device values" if run.has_cuda else "reads of single values (`.item()` and the like)"
+    many = f"{items:.0f} {reads} a step" if items else f"{reads} every step"
     where = f", at {job.spot.words}" if job.spot else ""
+    head = "Synchronising every step" if run.has_cuda else "Values read out every step"
     hidden = 0.4 if run.has_cuda else 0.9
     return Advice(
-        title=f"Synchronising every step: {many} take {seconds(job.seconds)} ({percent(job.share)}){where}",
+        title=f"{head}: {many} take {seconds(job.seconds)} ({percent(job.share)}){where}",
         remedy="Keep the value as a tensor (`running += loss.detach()`) and read it every 100 steps; "
         "convert whole "
         "tensors once instead of element by element.",
-        change="- total += loss.item()\n+ total += loss.detach()\n+ if step % 100 == 0: print(total.item())",
+        change=f"- {_code(run, job)}\n+ if step % 100 == 0:   # between, keep sums: total += loss.detach()\n"
+        f"+     {_code(run, job)}",
         evidence={
             "sync_share": job.share,
             "sync_seconds_per_step": job.seconds,
@@ -49,10 +55,17 @@ def check(run: RunContext) -> Advice | None:
     )
 
 
+def _code(run: RunContext, job: Side) -> str:
+    known = hotlines.asked_at(run, job.spot).code if job.spot else ""
+    return known or "history.append(loss.item())"
+
+
 def _measured(run: RunContext, job: Side) -> Side:
-    """Where the SDK has timed the reads themselves, that counts, not the lines they stand on."""
+    """Where the SDK has timed the reads themselves, that counts, not the lines they stand on; unless there
+    are so many that making and reading those values is what the lines are for."""
     seconds_read = run.scalar("sync.seconds_per_step")
-    if seconds_read is None or run.period is None:
+    many = (run.scalar("sync.items_per_step") or 0.0) >= MANY_READS
+    if seconds_read is None or run.period is None or (many and job.savings and not run.has_cuda):
         return job
     factor = min(1.0, seconds_read / job.seconds) if job.seconds > 0 else 0.0
     if not job.savings:

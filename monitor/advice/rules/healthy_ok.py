@@ -33,6 +33,8 @@ def check(run: RunContext, findings: list[Finding]) -> Advice | None:
     name = max(run.phases, key=lambda phase: run.phases[phase])
     share = run.share(name)
     limit = LIMITS.get(name, f"the phase {name}")
+    if name == "optimizer" and run.setting("optimizer", "class") == "LBFGS":
+        limit = "the passes the optimizer makes itself: its max_iter, a smaller model"
     if name == "other" and not run.seconds("forward"):
         limit = "the forward pass with your own code around it"
     return Advice(

@@ -30,7 +30,8 @@ def check(run: RunContext) -> Advice | None:
         title=f"No loader workers: {percent(share)} of the step waits for data made in the main process; "
         f"{words}",
         remedy=f"Give the DataLoader {workers} worker{'s'[: workers > 1]} (num_workers={workers}; "
-        f"{run.cores:.0f} cores here), so that the next batches are made while the model computes.",
+        f"{run.cores:.0f} cores here), so that the next batches are made while the model computes."
+        + _cheaper(run),
         change=loading.loader_line(
             run, "num_workers=0)", f"num_workers={workers}, persistent_workers=True{pin})"
         ).replace("))", ")"),
@@ -50,6 +51,14 @@ def check(run: RunContext) -> Advice | None:
         "rest "
         f"on {run.cores:.0f} cores",
     )
+
+
+def _cheaper(run: RunContext) -> str:
+    """Random augmentation cannot be cached, but it can be made for many samples at once."""
+    spot = loading.hot_fetch(run)
+    if spot is None or not loading.random_samples(run):
+        return ""
+    return f" And do the work of {spot.short} for the whole batch at once, with tensor operations."
 
 
 def _place(run: RunContext) -> dict[str, object]:

@@ -11,7 +11,7 @@ Gain: the loader's work without most of the collate.
 from __future__ import annotations
 
 from monitor.advice import loading
-from monitor.advice.context import RunContext
+from monitor.advice.context import Hotspot, RunContext
 from monitor.advice.finding import percent, seconds
 from monitor.advice.rule import Advice, rule
 from monitor.advice.whatif import Change
@@ -32,17 +32,14 @@ def check(run: RunContext) -> Advice | None:
         run.workers or (loader.collate_seconds or 0.0) < max(2e-4, 20e-6 * (run.batch_size or 1))
     ):
         return None
-    spot = run.hot("collate")
-    where = f", {percent(spot.share)} of it in {spot.words}" if spot else ""
+    spot = loading.hot_part(run, "collate")
+    where = f", most of it in {spot.words}" if spot else ""
     left = max(0.05, 1.0 - 0.9 * share)
     return Advice(
         title=f"Slow collate: `{name}` takes {seconds(loader.collate_seconds)} a batch, "
         f"{percent(share)} of loading{where}",
-        remedy=f"Let `__getitem__` return tensors and make the batch in `{name}` with one call "
-        "(`torch.stack`, `pad_sequence`, one indexing) instead of a Python loop"
-        + (f"; the heavy line is {spot.place}." if spot else "."),
-        change=f"  def {name}(samples):\n-     # Python loop over {run.batch_size or 'the'} samples\n"
-        "+     return torch.stack([x for x, _ in samples]), torch.tensor([y for _, y in samples])",
+        remedy=_remedy(run, name, spot),
+        change=_diff(run, name, spot),
         evidence={
             "collate_seconds": loader.collate_seconds,
             "collate_share_of_loader": share,
@@ -54,4 +51,32 @@ def check(run: RunContext) -> Advice | None:
         low=Change(work_left=min(1.0, left + 0.15)),
         high=Change(work_left=left * 0.6),
         because=f"{percent(1 - left)} of the loader's work is a collate that one vectorised call replaces",
+    )
+
+
+def _remedy(run: RunContext, name: str, spot: Hotspot | None) -> str:
+    if name == "default_collate":
+        size = f"{run.batch_size} samples" if run.batch_size else "the samples"
+        return (
+            f"Torch stacks {size} one by one: let the data set return the whole batch with one indexing "
+            "(`__getitems__`, or a batch sampler with batch_size=None), as ready-made tensors instead of "
+            "Python numbers and lists."
+        )
+    what = spot.short if spot else f"`{name}`"
+    return (
+        f"Do the work of {what} once for every sample when the data set is built, and make the batch with "
+        "one call (`torch.stack`, `pad_sequence`, one indexing) instead of a Python loop."
+    )
+
+
+def _diff(run: RunContext, name: str, spot: Hotspot | None) -> str:
+    if name == "default_collate":
+        return (
+            "+ def __getitems__(self, indices):\n+     return self.x[indices], self.y[indices]\n"
+            "- DataLoader(dataset, …)\n+ DataLoader(dataset, …, collate_fn=lambda batch: batch)"
+        )
+    heavy = spot.code if spot and spot.code else f"Python loop over {run.batch_size or 'the'} samples"
+    return (
+        f"  def {name}(samples):\n-     {heavy}\n"
+        "+     return pad_sequence([x for x, _ in samples]), torch.tensor([y for _, y in samples])"
     )

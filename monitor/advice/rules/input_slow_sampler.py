@@ -36,8 +36,8 @@ def check(run: RunContext) -> Advice | None:
     if share < 0.4 or cost < 0.05 * run.model.period:
         return None
     name = run.setting("loader", "batch_sampler") or run.setting("loader", "sampler") or "the sampler"
-    spot = run.hot("sampler")
-    where = f", {percent(spot.share)} of it in {spot.words}" if spot else ""
+    spot = loading.hot_part(run, "sampler")
+    where = f", most of it in {spot.words}" if spot else ""
     saved = min(cost * 0.95, run.model.wait)
     return Advice(
         title=f"Slow sampler: `{name}` takes {seconds(cost)} a batch, {percent(share)} of loading{where}",
@@ -46,8 +46,8 @@ def check(run: RunContext) -> Advice | None:
         "go; per batch only slice them. Workers do not help: the sampler runs in the main process.",
         change=f"  class {name}:\n      def __init__(self, …):\n+         self.by_label = "
         "build_index(dataset)   # once\n"
-        "      def __iter__(self):\n-         # scan the data set for every batch\n+         yield from "
-        "self.plan()   # look-ups only",
+        f"      def __iter__(self):\n-         {spot.code if spot else '# scan the data set'}\n"
+        "+         # look up in self.by_label",
         evidence={
             "sampler_seconds": cost,
             "sampler_share_of_loader": share,

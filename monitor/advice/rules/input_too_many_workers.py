@@ -1,10 +1,11 @@
 """More workers than the work or the cores can use: they cost more than they bring.
 
-Looks at: workers against cores, the seconds of real work in a batch against the wait for it.
+Looks at: workers against cores, the seconds of real work in a batch against the wait for it, stalls.
 Why: Every worker is a process that competes for the same cores and hands each batch over through shared
-    memory; cheap samples are made faster in place.
+    memory; cheap samples are made faster in place. Twice as many workers as cores take the cores from the
+    model even when no batch is waited for.
 Remedy: fewer workers; none at all when a batch is cheaper to make than to hand over.
-Gain: the step with the loader's work done in the best number of workers.
+Gain: the step with the loader's work done in the best number of workers, without the stalls.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from monitor.advice import loading
 from monitor.advice.context import RunContext
 from monitor.advice.finding import percent, seconds
 from monitor.advice.rule import Advice, rule
-from monitor.advice.whatif import Change, Saving
+from monitor.advice.whatif import Change, Saving, scaled
 from monitor.snapshot import Phase
 
 CALM_LOOP = 0.75
@@ -26,13 +27,22 @@ SHARED_SECONDS = 0.0004
 
 @rule(
     "input.too_many_workers",
-    suppresses=("input.bound", "input.too_few_workers", "input.prefetch_low", "input.cpu_saturated"),
-    bonus=0.2,
+    suppresses=(
+        "input.bound",
+        "input.too_few_workers",
+        "input.prefetch_low",
+        "input.cpu_saturated",
+        "trend.periodic_stalls",
+        "compute.small_batch",
+    ),
+    bonus=0.5,
 )
 def check(run: RunContext) -> Advice | None:
     workers, cores = run.workers, run.cores
-    if not workers or cores is None or run.load_work is None or not loading.starved(run):
+    if not workers or cores is None or run.load_work is None:
         return None
+    if not loading.starved(run):
+        return _crowded(run, workers, cores)
     in_place = run.model.rest + run.load_work * 0.9
     oversubscribed = workers > max(2.0, 1.5 * cores)
     if not (oversubscribed or in_place < 0.85 * run.model.period) or loading.waits(run):
@@ -88,3 +98,36 @@ def _disturbed(run: RunContext) -> list[Phase]:
     """Phases of the loop whose median is known."""
     phases = run.lead.phases if run.lead else ()
     return [phase for phase in phases if phase.name != "data" and phase.p50_seconds]
+
+
+def _crowded(run: RunContext, workers: int, cores: float) -> Advice | None:
+    """No batch is waited for, but there are so many workers that they take the cores from the model."""
+    loader = run.lead.loader if run.lead else None
+    busy = loader.worker_busy_ratio if loader else None
+    if workers < max(4.0, 3.0 * cores) or busy is None or busy > 0.5:
+        return None
+    enough = max(1, min(int(cores), round(1.5 * busy * workers)))
+    stalls = sum(stall.total_seconds for stall in run.run.stalls if stall.kind in ("forward", "backward"))
+    steps = run.lead.steps if run.lead and run.lead.steps else 1
+    lost = min(0.5 * run.model.period, stalls / steps + run.model.wait)
+    change = Change(savings=(Saving("*", max(lost, 0.1 * run.model.rest), "workers"),))
+    return Advice(
+        title=f"Too many loader workers: {workers} on {cores:.0f} cores, where {enough} would do: a batch is "
+        f"{seconds(run.load_work)} of work, and the workers are idle {percent(1.0 - busy)} of the time",
+        remedy=f"Use num_workers={enough}: the other {workers - enough} processes take memory, start-up time "
+        "and the cores the model computes on.",
+        change=loading.loader_line(run, f"num_workers={workers}", f"num_workers={enough}"),
+        evidence={
+            "num_workers": workers,
+            "suggested_workers": enough,
+            "cores": cores,
+            "batch_work_seconds": run.load_work,
+            "worker_busy_ratio": busy,
+            "stall_seconds": stalls,
+        },
+        what=change,
+        low=scaled(change, 0.3),
+        high=scaled(change, 2.0),
+        because="the cores go to the model, and stalls while workers crowd them go",
+        severity="warning",
+    )

@@ -11,9 +11,9 @@ Gain: none predicted: this is about the run surviving.
 from __future__ import annotations
 
 from monitor.advice import hotlines
-from monitor.advice.context import RunContext
+from monitor.advice.context import Caller, RunContext
 from monitor.advice.finding import size
-from monitor.advice.growth import Growth, device_growth, host_growth
+from monitor.advice.growth import device_growth, host_growth
 from monitor.advice.rule import Advice, rule
 
 
@@ -26,29 +26,34 @@ def check(run: RunContext) -> Advice | None:
     where = "device memory" if on_device else "memory of the training process"
     room = _room(run, bool(on_device))
     left = f", full in about {room / growth.per_step:,.0f} steps" if room and growth.per_step > 0 else ""
-    keeper = next((spot for spot in run.hotspots if ".append(" in spot.code), None)
+    keeper = hotlines.keeper(run)
     return Advice(
         title=f"Memory leak: {where} grew by {size(growth.bytes)} in {growth.steps:,} steps "
         f"({size(growth.per_step)} a step){left}",
-        remedy=_remedy(growth) + (f" Look at {keeper.place}: `{keeper.code}`." if keeper else ""),
-        change="- history.append(loss)\n+ history.append(loss.detach().item())",
+        remedy=_remedy(keeper),
+        change=f"- {keeper.code}\n+ # the same with .item() or .detach() on what comes from the step"
+        if keeper
+        else "- history.append(loss)\n+ history.append(loss.detach().item())",
         evidence={
             "grown_bytes": growth.bytes,
             "bytes_per_step": growth.per_step,
             "steps": growth.steps,
             "device": bool(on_device),
             "room_bytes": room,
-            **hotlines.evidence(run, keeper),
+            "kept_at": keeper.place if keeper else None,
+            "kept_code": keeper.code if keeper else None,
         },
         severity="warning",
     )
 
 
-def _remedy(growth: Growth) -> str:
+def _remedy(keeper: Caller | None) -> str:
+    kept = "Something keeps tensors or objects of every step"
+    if keeper is not None:
+        kept = f"`{keeper.code}` ({keeper.place}) keeps something of every step"
     return (
-        "Something keeps tensors or objects of every step: keep `loss.item()` or `.detach()` instead of "
-        "the loss "
-        "(a kept loss keeps its whole graph), bound caches and lists."
+        f"{kept}: keep `loss.item()` or `.detach()` instead of the loss (a kept loss keeps its whole graph), "
+        "bound caches and lists."
     )
 
 

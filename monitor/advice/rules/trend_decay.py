@@ -10,7 +10,7 @@ Gain: back to the best sustained speed.
 from __future__ import annotations
 
 from monitor.advice import hotlines
-from monitor.advice.context import RunContext
+from monitor.advice.context import Hotspot, RunContext
 from monitor.advice.finding import percent, seconds
 from monitor.advice.rule import Advice, rule
 from monitor.advice.trends import Decay, decay
@@ -22,17 +22,20 @@ def check(run: RunContext) -> Advice | None:
     found = decay(run)
     if found is None:
         return None
-    spot = run.hot(found.phase) if found.phase else None
+    spot = _grower(run, found.phase)
     where = f"; the line that takes most of it: {spot.words}" if spot else ""
+    keeper = hotlines.keeper(run)
     gain = max(1.0, (run.period or found.late) / found.early)
     return Advice(
         title=f"Throughput decays: steps took {seconds(found.early)} early and {seconds(found.late)} now"
-        + (f", the growth is in {found.phase}" if found.phase else "")
+        + (f", the growth is in {_where(run, found.phase)}" if found.phase else "")
         + found.along
         + where,
-        remedy=_remedy(found) + (f" Start at {spot.place}." if spot else ""),
-        change="- history.append(loss)            # keeps every step's graph alive\n+ "
-        "history.append(loss.item())",
+        remedy=_remedy(found)
+        + (f" Start at {spot.place}." if spot else "")
+        + (f" `{keeper.code}` ({keeper.place}) keeps something of every step." if keeper else ""),
+        change=f"- {keeper.code if keeper else 'history.append(loss)'}   # grows with every step\n"
+        "+ # keep a number (loss.item()), the last N only, or a running mean",
         evidence={
             "early_step_seconds": found.early,
             "late_step_seconds": found.late,
@@ -49,6 +52,21 @@ def check(run: RunContext) -> Advice | None:
         ),
         severity="warning",
     )
+
+
+def _where(run: RunContext, phase: str) -> str:
+    if phase == "between":
+        return "your own code between the steps"
+    if phase == "other":
+        return "your own code in the step" if run.seconds("forward") else "forward and your own code"
+    return f"the phase {phase}"
+
+
+def _grower(run: RunContext, phase: str | None) -> Hotspot | None:
+    """The heaviest line of the phase that is not simply a pass of the step."""
+    spots = [spot for spot in run.hotspots if phase and spot.phase == phase]
+    own = [spot for spot in spots if not (spot.kind == "module" or hotlines.passes(spot.code))]
+    return next(iter([*own, *spots]), None)
 
 
 def _remedy(found: Decay) -> str:

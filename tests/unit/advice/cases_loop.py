@@ -234,6 +234,10 @@ CASES: dict[str, tuple[Snapshot, Snapshot]] = {
         snapshot_of(looped("f1 = f1_score(truth, guess)", share=0.02)),
     ),
     "compute.sleep": (snapshot_of(looped("time.sleep(0.01)")), snapshot_of(looped("x = y", share=0.01))),
+    "compute.constant_recomputed": (
+        snapshot_of(looped("return D @ A @ D", "forward", kind="module", constant="normalise")),
+        snapshot_of(looped("return D @ A @ D", "forward", kind="module")),
+    ),
     "compute.user_code": (
         snapshot_of(looped("graph = rebuild(points)")),
         snapshot_of(looped("loss.backward()", "other")),
