@@ -121,8 +121,9 @@ class Look:
         self._recorder.live_steps(False)
         self._profile.stop()
         self._hotspots.stop()
-        self._hotspots.calls = self._profile.calls()
-        self._hotspots.returned = self._profile.returned
+        if self._profile.steps:  # one that was cut short says less than the one before it
+            self._hotspots.calls = self._profile.calls()
+            self._hotspots.returned = self._profile.returned
         config: dict[str, Any] = {"sampled_steps": self._sampled}
         if kept := self._hotspots.kept():
             config["keeps"] = kept

@@ -61,6 +61,11 @@ class StepProfile:
             if self._left < LIMIT // 2:
                 self.stop()
 
+    @property
+    def steps(self) -> int:
+        """Whole steps seen by the newest profile."""
+        return self._steps
+
     def stop(self) -> None:
         if self.on:
             self.on = False

@@ -30,7 +30,7 @@ def test_the_same_array_in_every_step_is_a_constant() -> None:
         return torch.full((4,), step)
 
     assert watched(mask) and not watched(batch)
-    assert not watched(mask, steps=2)  # two steps may agree by chance
+    assert not watched(mask, steps=1), "nothing to compare it with"
 
 
 def test_what_says_nothing_is_no_constant() -> None:
