@@ -17,7 +17,11 @@ from monitor.advice.trends import Decay, decay
 from monitor.snapshot import Speedup
 
 
-@rule("trend.decay", suppresses=("compute.user_code", "compute.small_batch"), bonus=0.5)
+@rule(
+    "trend.decay",
+    suppresses=("compute.user_code", "compute.small_batch", "compute.python_loop"),
+    bonus=0.5,
+)
 def check(run: RunContext) -> Advice | None:
     found = decay(run)
     if found is None:
