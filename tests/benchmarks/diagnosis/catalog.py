@@ -96,7 +96,7 @@ DEVELOPMENT = (
     Case(
         "knn_graphs",
         "graph rebuilt each step",
-        ("compute.user_code", "compute.python_loop"),
+        ("compute.constant_recomputed", "compute.user_code", "compute.python_loop"),
         "adjacency",
         RESIDUAL,
     ),
