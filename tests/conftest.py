@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +13,8 @@ from typing import TypeVar
 import pytest
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# A shell's background job ignores Ctrl-C, and so would every child the tests want to interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 T = TypeVar("T")
 

@@ -174,13 +174,17 @@ def lines(report: dict[str, Any]) -> list[str]:
         "# What watching costs a step",
         "",
         f"`{report['command']}`, {report['date']}, {report['machine']}, load {report['load']}; median of "
-        f"{report['rounds']} rounds of alternating blocks. Added thread CPU / wall time per step, in µs.",
+        f"{report['rounds']} rounds of short blocks that take turns. Added thread CPU ± its error / wall time "
+        "per step, in µs; bare steps as long as the column says.",
         "",
         "| way | 1 ms step | 5 ms step | 20 ms step |",
         "|---|---|---|---|",
     ]
     for way, sizes in report["ways"].items():
-        cells = [f"{sizes[s]['added_cpu_us']:.1f} / {sizes[s]['added_wall_us']:.1f}" for s in SIZES]
+        cells = [
+            f"{sizes[s]['added_cpu_us']:.1f} ± {sizes[s]['error_us']:.1f} / {sizes[s]['added_wall_us']:.1f}"
+            for s in SIZES
+        ]
         text.append(f"| {way} | {' | '.join(cells)} |")
     text += ["", f"`import sdk`: {report['import']['milliseconds']} ms, {report['import']['megabytes']} MB."]
     for way, ratio in report["ratio_to_traceml"].items():

@@ -25,7 +25,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 SIZES = {"1": (1.0, 40), "5": (5.0, 20), "20": (20.0, 10)}
 """Name → (milliseconds a step, steps in a block)."""
-PAIRS = {"1": 200, "5": 60, "20": 20}
+PAIRS = {"1": 120, "5": 40, "20": 12}
 WARM_UP = {"1": 2000, "5": 200, "20": 40}
 """Steps: warm-up, and our own first close looks, are not the cost of a usual step."""
 torch.set_num_threads(1)
