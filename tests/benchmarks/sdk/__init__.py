@@ -174,8 +174,8 @@ def lines(report: dict[str, Any]) -> list[str]:
         "# What watching costs a step",
         "",
         f"`{report['command']}`, {report['date']}, {report['machine']}, load {report['load']}; median of "
-        f"{report['rounds']} rounds of short blocks that take turns. Added thread CPU ± its error / wall time "
-        "per step, in µs; bare steps as long as the column says.",
+        f"{report['rounds']} rounds of short blocks that take turns. Added thread CPU ± its error / wall "
+        "time per step, in µs; bare steps as long as the column says.",
         "",
         "| way | 1 ms step | 5 ms step | 20 ms step |",
         "|---|---|---|---|",
