@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
+import os
+
 from tests.benchmarks.diagnosis import report
-from tests.benchmarks.diagnosis.catalog import CASES, SECOND, THIRD, Case
+from tests.benchmarks.diagnosis.catalog import CASES, Case
 from tests.benchmarks.diagnosis.gpus import gpu_results
 from tests.benchmarks.diagnosis.measure import Result, faster, judge, report_of, unsteady
 from tests.benchmarks.diagnosis.peer import Peer
 
-ITS_OWN_RANKS = "two_ranks"
-"""Starts its ranks itself, which the peer waits for until its deadline."""
-
 
 def run_case(case: Case, peer: Peer | None) -> Result:
-    """Naive, then fixed right after it, then the peer (on the first, the held-out and the healthy
-    scripts): neighbours in time see the same machine. Where that was unsteady both are run once more, and
-    the faster run of each counts."""
+    """Naive, then fixed right after it, then the peer: neighbours in time see the same machine. Where
+    that was unsteady both are run once more, and the faster run of each counts. The peer takes as long as
+    all the rest, so it is run on the held-out scripts only, unless `GPUMON_PEER_EVERYWHERE` is set."""
     naive = report_of(case)
     fixed = None if case.healthy or not case.comparable else report_of(case, "--fixed")
     if fixed is not None and (unsteady(naive) or unsteady(fixed)):
         naive = faster(case, naive, report_of(case))
         fixed = faster(case, fixed, report_of(case, "--fixed"))
     result = judge(case, naive, fixed)
-    if peer is not None and case not in (*SECOND, *THIRD) and case.script != ITS_OWN_RANKS:
+    if peer is not None and (case.held_out or os.environ.get("GPUMON_PEER_EVERYWHERE")):
         peer.look(case, result)
     return result
 
