@@ -72,7 +72,7 @@ class Auto:
         self.batches = 0
         """Training batches in the open record; 0 at the optimizer's step means: no loader here."""
         limit = os.environ.get("GPUMON_MAX_STEPS", "")
-        self.recorder.stop_after(int(limit) if limit.isdigit() else 0)
+        self.recorder.limit = int(limit) if limit.isdigit() else 0
         self.work = self.updated = False
         """Whether the open record has had a backward pass, and an optimizer step."""
         self.primary: int = 0

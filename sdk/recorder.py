@@ -55,10 +55,10 @@ class Recorder(Tape):
 
     __slots__ = (
         "__weakref__", "_asked", "_begun", "_closed", "_compiled", "_cur", "_duration", "_empty", "_epoch",
-        "_folded", "_graphs", "_last", "_limit", "_live_steps", "_mark_ns", "_marks", "_next_flags",
-        "_next_slow", "_overhead_ns", "_pauses", "_scratch", "_since", "_slots", "_special", "_spent",
-        "_step_mode", "_told", "_view", "_warm", "errors", "gc_collections", "next_look", "on_error",
-        "on_look", "on_slow", "steps", "totals", "writer",
+        "_folded", "_graphs", "_last", "_mark_ns", "_marks", "_next_flags", "_next_slow", "_overhead_ns",
+        "_pauses", "_scratch", "_since", "_slots", "_special", "_step_mode", "_told", "_view", "_warm",
+        "errors", "gc_collections", "limit", "live_steps", "next_look", "on_error", "on_look", "on_slow",
+        "spent_ns", "steps", "totals", "writer",
     )  # fmt: skip
 
     def __init__(self, writer: RingWriter | None) -> None:
@@ -75,14 +75,18 @@ class Recorder(Tape):
         self._asked = 0
         self._told: tuple[int | None, int | None, float | None] | None = None
         self._begun = self._step_mode = False
-        self._next_flags = self._epoch = self.errors = self._limit = 0
-        self.steps = self._folded = self._spent = self._overhead_ns = self._marks = self._mark_ns = 0
+        self._next_flags = self._epoch = self.errors = 0
+        self.steps = self._folded = self.spent_ns = self._overhead_ns = self._marks = self._mark_ns = 0
         self._pauses: deque[tuple[int, int]] = deque()
         self.gc_collections = 0
         self._graphs: dict[str, int] = graph_counts() or Counter()
         self._compiled = self._graphs["unique_graphs"]
         self._special = True
-        self._warm = self._live_steps = False
+        self._warm = False
+        self.live_steps = False
+        """Play every mark at once: somebody looks closely at single steps."""
+        self.limit = 0
+        """`gpumon analyze` asks for so many steps: the script ends then, as by `sys.exit()`; 0: no limit."""
         self._duration = self._last = self._next_slow = self.next_look = 0
         self.on_look: Callable[[int, int, int], None] | None = None
         self.on_slow: Callable[[int], None] | None = None
@@ -96,8 +100,8 @@ class Recorder(Tape):
         """Make records of the marks so far. `now` is the begin of the mark that brought us here: what it
         took from there is what a mark costs, in place."""
         self._catch_up(now)
-        if self._limit and self.steps >= self._limit:
-            self._limit = 0
+        if self.limit and self.steps >= self.limit:
+            self.limit = 0
             raise SystemExit(0)
 
     def _catch_up(self, now: int) -> None:
@@ -132,7 +136,7 @@ class Recorder(Tape):
         ended = clock()
         self._mark_ns += (entered - now + _CALL_NS - self._mark_ns) >> 2
         self._overhead_ns += ended - entered
-        self.horizon = ended + _BEHIND_NS if self.on and not self._live_steps and not self._limit else 0
+        self.horizon = ended + _BEHIND_NS if self.on and not self.live_steps and not self.limit else 0
 
     def _begin_phase(self, phase: int, now: int) -> None:
         """The step that a wait for data begins is rolled when the wait is over: the loader may be at its
@@ -207,7 +211,7 @@ class Recorder(Tape):
             while self._pauses and self._pauses[0][0] <= now:
                 scratch[W_GC] += self._pauses.popleft()[1]
             spent = scratch[W_OVERHEAD] = self._overhead_ns + self._marks * self._mark_ns
-            self._spent += spent
+            self.spent_ns += spent
             self._overhead_ns = self._marks = 0
             self._slots.commit(self._view)
             self.words = self._slots.words
@@ -226,14 +230,6 @@ class Recorder(Tape):
         if self.horizon != _NEVER:
             self._catch_up(clock())
         self.fold()
-
-    def live_steps(self, wanted: bool) -> None:
-        """Play every mark at once: somebody looks closely at single steps."""
-        self._live_steps = wanted
-
-    def stop_after(self, steps: int) -> None:
-        """`gpumon analyze` asks for so many steps: end the script then, as `sys.exit()` would."""
-        self._limit = steps
 
     # ── what is rare: called through `later`, at its place on the tape ───────────────────────────────
 
@@ -346,7 +342,7 @@ class Recorder(Tape):
         """Once a second: what readers need less often, and the monitor's own housekeeping."""
         self._next_slow = now + _HOUSEKEEPING_NS
         self.fold()
-        self.words[ring.H_OVERHEAD] = self._spent
+        self.words[ring.H_OVERHEAD] = self.spent_ns
         if self.device is not None:
             self.words[ring.H_DROPPED] = self.device.skipped
         if self.on_slow is not None:
@@ -366,11 +362,6 @@ class Recorder(Tape):
             self._pauses.append((now, now - started[0]))
             self.gc_collections += 1
             started[0] = 0
-
-    @property
-    def spent_ns(self) -> int:
-        """What the monitor itself has cost so far."""
-        return self._spent
 
     # ── ends ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -397,7 +388,7 @@ class Recorder(Tape):
             self._roll(last if not self._step_mode else self._closed)
         self.fold()
         self.words[ring.H_LIVE] = LIVE[OTHER] | clock()
-        self.words[ring.H_OVERHEAD] = self._spent
+        self.words[ring.H_OVERHEAD] = self.spent_ns
         self.switch_off()
         if self.writer is not None:
             self._slots = memory_slots()

@@ -9,6 +9,7 @@ every cache, so a mark touches as little as it can, and what there is to compute
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from threading import get_ident
 from typing import Any
@@ -23,7 +24,7 @@ _BETWEEN, _OTHER = LIVE[BETWEEN], LIVE[OTHER]
 _STEP, _END_STEP, _SAMPLES, _TOKENS = (event << SHIFT for event in (STEP, END_STEP, SAMPLES, TOKENS))
 
 
-class Tape:
+class Tape(ABC):
     """One loop, one thread. Every method is harmless when the recorder is off: then `thread` is nobody's."""
 
     __slots__ = (
@@ -57,9 +58,9 @@ class Tape:
         """Steps whose work is done; the ring's `H_CLOSED`."""
         self.on = True
 
+    @abstractmethod
     def play(self, now: int) -> None:
         """Play the tape back."""
-        raise NotImplementedError
 
     def submitted(self) -> None:
         """The step's work is on the device's queue."""
@@ -67,9 +68,9 @@ class Tape:
         if flight is not None:
             self.later(self.number, flight)
 
+    @abstractmethod
     def number(self, flight: Flight) -> None:
         """Give a step on the device the number of its record."""
-        raise NotImplementedError
 
     def mark(self, phase: int) -> None:
         """From here on it is `phase`. Callers that may be in any thread ask `get_ident` first."""
