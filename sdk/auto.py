@@ -14,10 +14,10 @@ from threading import get_ident
 from typing import Any, TypeVar
 
 from . import ring
+from .core import Loop
 from .monitor import TrainingMonitor
 from .phases import BACKWARD, BETWEEN, DATA, FORWARD, OPTIMIZER, OTHER, VALIDATE
 from .recorder import Recorder
-from .tape import clock
 
 TRAIN, EVALUATE = 1, 2
 _PRIMARY_PATIENCE = 64
@@ -37,48 +37,23 @@ class LoaderState:
         """Count of backward passes when its last batch was handed out."""
 
 
-class Auto:
-    """The events of a loop, and the step they make. The usual case of each event is written out in its
-    hook (hooks.py); these are the rules, and every case but the usual one."""
+class Auto(Loop):
+    """The events of a loop, and the step they make. The usual case of each event is in `Loop`; these are
+    the rules, and every case but the usual one."""
 
-    __slots__ = (
-        "_loaders",
-        "_strange",
-        "backwards",
-        "batches",
-        "current",
-        "fresh",
-        "grad_enabled",
-        "inner",
-        "monitor",
-        "on",
-        "primary",
-        "recorder",
-        "size",
-        "updated",
-        "work",
-    )  # fmt: skip
+    __slots__ = ("_loaders", "_strange", "current", "monitor", "on", "recorder")
 
     def __init__(self, monitor: TrainingMonitor, grad_enabled: Callable[[], bool]) -> None:
+        super().__init__(monitor.recorder, grad_enabled)
         self.monitor = monitor
         self.recorder: Recorder = monitor.recorder
         self.on = True
-        self.grad_enabled = grad_enabled
         self._loaders: weakref.WeakKeyDictionary[Any, LoaderState] = weakref.WeakKeyDictionary()
         self.current: LoaderState | None = None
-        self.fresh = False
-        """Whether nothing has been trained on what it handed out yet."""
-        self.backwards = 0
-        self.batches = 0
-        """Training batches in the open record; 0 at the optimizer's step means: no loader here."""
         limit = os.environ.get("GPUMON_MAX_STEPS", "")
         self.recorder.limit = int(limit) if limit.isdigit() else 0
-        self.work = self.updated = False
-        """Whether the open record has had a backward pass, and an optimizer step."""
-        self.primary: int = 0
         self._strange = 0
-        self.inner = False
-        self.size = monitor.size
+        self.recorder.on_error = self.failed
 
     # ── loaders ──────────────────────────────────────────────────────────────────────────────────
 
@@ -99,26 +74,26 @@ class Auto:
         """A batch is asked for; whether it is one to train on."""
         recorder = self.recorder
         if not self.grad_enabled() or self._is_evaluation(state):
-            if recorder.phase != VALIDATE and not recorder.stack:
+            if recorder.phase != VALIDATE and not recorder.depth:
                 recorder.mark(VALIDATE)
             return False
         if self.work:
             self._complete()
         elif not self.backwards:
-            recorder.later(recorder.restart)  # whatever was iterated before, it was not training
+            recorder.restart()  # whatever was iterated before, it was not training
         return recorder.waiting()
 
     def _complete(self) -> None:
         """The open record has had its backward pass, and the next batch is asked for."""
         if not self.updated:
-            self.recorder.later(self.recorder.flag, ring.F_NO_UPDATE)
-        self.recorder.later(self.recorder.close, clock())
-        self.recorder.words[ring.H_CLOSED] = self.recorder.closed = self.recorder.closed + 1
+            self.recorder.flag(ring.F_NO_UPDATE)
+        self.recorder.close()
         self.work = self.updated = False
         self.batches = 0
 
     def iterating(self, loader: Any) -> tuple[LoaderState, bool]:
         """A loader is iterated anew (its workers start): that is waiting for data, too."""
+        self.trusted = 0
         state = self.state_of(loader)
         asked = self.asked(state)
         if asked and (state.role == TRAIN or not self.backwards):
@@ -131,37 +106,39 @@ class Auto:
             state.role = EVALUATE
         return state.role == EVALUATE
 
-    def got(self, state: LoaderState, asked: bool, batch: Any) -> None:
+    def received(self, state: LoaderState, iterator: Any, asked: bool, batch: Any) -> None:
+        """What a loader gave, trained on or not."""
         state.batches += 1
         state.seen = self.backwards
         self.current = state
         self.fresh = state.role != TRAIN
+        self.trusted = id(iterator) if asked and state.role == TRAIN else 0
         if not asked:
             return
-        self.recorder.arrived(asked, FORWARD)
+        self.recorder.arrived_at(FORWARD, asked)
         if not self.batches:
-            self.recorder.count(*self.size.of(batch))
+            self.recorder.count_batch(batch)
         self.batches += 1
 
     def nothing(self, asked: bool) -> None:
         """The loader is at its end (or failed)."""
         if asked:
             self.recorder.exhausted(asked)
-        elif not self.recorder.stack:
+        elif not self.recorder.depth:
             self.recorder.mark(BETWEEN)
 
     # ── passes ───────────────────────────────────────────────────────────────────────────────────
 
-    def went_backward(self, before: int) -> None:
+    def unusual_backward(self, before: int) -> None:
         """A backward pass begins, and `before` was open."""
         if before in (BETWEEN, VALIDATE) or (before == OTHER and self.batches):
             # what we took for the end of a step was its next forward pass
-            self.recorder.later(self.recorder.relabel, FORWARD)
+            self.recorder.relabel(FORWARD)
         if self.current is not None and self.fresh:
             self.current.role = TRAIN
             self.fresh = False
 
-    def optimizer_ends(self, optimizer: Any) -> None:
+    def optimizer_ended(self, optimizer: Any) -> None:
         primary = self._is_primary(id(optimizer))
         if primary and self.updated and self.batches:
             self.inner = True  # the same optimizer again on the same batch: its steps are the steps
@@ -184,6 +161,9 @@ class Auto:
 
     def begin_training(self) -> None:
         """The first backward pass: this process trains, so now it gets its ring."""
+        self.training = True
+        if not self.on:
+            return
         recorder = self.recorder
         if not recorder.steps:
             recorder.thread = get_ident()

@@ -3,16 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
-
-from .phases import SAMPLES, SHIFT
-
-if TYPE_CHECKING:
-    from .recorder import Recorder
-
-_SAMPLES = SAMPLES << SHIFT
-_SHAPES_EVERY = 7
-"""Mask: one batch in eight."""
+from typing import Any
 
 _DEPTH = 4
 _MAX_SHAPES = 64
@@ -26,7 +17,6 @@ class BatchSize:
         self._path: tuple[Any, ...] | None = None
         self._tokens: tuple[Any, ...] | None = None
         self._last: Any = None
-        self._batches = 0
         self.shapes: set[tuple[int, ...]] = set()
         """Shapes of the first tensor seen, without the batch dimension; at most `_MAX_SHAPES`."""
 
@@ -42,18 +32,10 @@ class BatchSize:
             return self._monitor.batch_size or 0, 0
         return samples, tokens
 
-    def count(self, batch: Any, recorder: Recorder) -> None:
-        """The same, told to the recorder. Shapes are looked at now and then: a size is had for less."""
-        self._batches += 1
-        if self._path is None or self._tokens is not None or not self._batches & _SHAPES_EVERY:
-            recorder.count(*self.of(batch))
-            return
-        try:
-            for key in self._path:
-                batch = batch[key]
-            recorder.append(_SAMPLES | batch.size(0))
-        except (LookupError, AttributeError, TypeError):
-            recorder.count(*self.of(batch))
+    @property
+    def path(self) -> tuple[Any, ...] | None:
+        """Where the first tensor is, when its length is all there is to count."""
+        return None if self._tokens else self._path
 
     def _samples(self, shape: Any) -> int:
         if shape != self._last:

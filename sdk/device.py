@@ -84,7 +84,7 @@ class DeviceTimer:
         self._flying.append(flight)
         return flight
 
-    def collect(self, record: array[int]) -> None:
+    def collect(self, record: memoryview | array[int]) -> None:
         """Put the oldest finished step's times into the record being committed; never waits."""
         record[ring.W_QUEUE_DEPTH] = len(self._flying)
         if self.captured:

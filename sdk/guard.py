@@ -28,6 +28,26 @@ def look_for_torch() -> bool:
     return True
 
 
+def untraced(function: Callable[..., object]) -> bool:
+    """Tell torch's compiler to take this C function for nothing; whether it does (torch before 2.5
+    cannot be told)."""
+    substitute = getattr(getattr(sys.modules.get("torch"), "compiler", None), "substitute_in_graph", None)
+    if substitute is None:
+        return False
+    if function not in _untraced:
+        if len(_untraced) >= _MOST_UNTRACED:
+            return False
+        try:
+            substitute(function, skip_signature_check=True)(lambda *args, **kwargs: None)
+        except (TypeError, ValueError, RuntimeError, ImportError):
+            return False
+        _untraced.add(function)
+    return True
+
+
+_MOST_UNTRACED = 32
+"""The compiler never forgets what it was told: a process with many runs must not grow by that."""
+_untraced: set[Callable[..., object]] = set()
 _said: set[str] = set()
 
 

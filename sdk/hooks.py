@@ -9,28 +9,10 @@ from collections.abc import Callable
 from threading import get_ident
 from typing import Any
 
-from .auto import TRAIN, Auto, LoaderState
-from .phases import (
-    BACKWARD,
-    BETWEEN,
-    CHECKPOINT,
-    COMPLETE,
-    DATA,
-    FORWARD,
-    GRAD_NORM,
-    LIVE,
-    OPTIMIZER,
-    OTHER,
-    SHIFT,
-)
-from .ring import H_CLOSED, H_LIVE
-from .tape import clock
+from .auto import Auto, LoaderState
+from .phases import CHECKPOINT, GRAD_NORM
 
 Undo = Callable[[], object]
-_COMPLETE = COMPLETE << SHIFT
-_DATA, _FORWARD, _BACKWARD, _OPTIMIZER, _BETWEEN, _OTHER = (
-    LIVE[phase] for phase in (DATA, FORWARD, BACKWARD, OPTIMIZER, BETWEEN, OTHER)
-)
 
 
 def replace(owner: Any, name: str, make: Callable[[Any], Any]) -> Undo:
@@ -73,44 +55,28 @@ def _iter(auto: Auto, original: Any) -> Any:
 
 
 def _next(auto: Auto, original: Any) -> Any:
-    recorder = auto.recorder
-    grad_enabled = auto.grad_enabled
+    asks, got, recorder = auto.asks, auto.got, auto.recorder
 
     def __next__(iterator: Any) -> Any:
-        if get_ident() != recorder.thread:
-            return original(iterator)
+        if not asks(iterator):
+            return unusual(iterator) if get_ident() == recorder.thread else original(iterator)
+        try:
+            batch = original(iterator)
+        except BaseException:
+            auto.nothing(True)
+            raise
+        got(batch)
+        return batch
+
+    def unusual(iterator: Any) -> Any:
         state = getattr(iterator, "_gpumon_state", None) or _new_state(iterator)
-        usual = auto.updated and state.role == TRAIN and grad_enabled() and not recorder.stack
-        if usual:  # Auto.asked and its consequences
-            auto.work = auto.updated = False
-            auto.batches = 0
-            now = clock()
-            recorder.append(now | _COMPLETE)
-            recorder.words[H_LIVE] = now | _DATA
-            recorder.words[H_CLOSED] = recorder.closed = recorder.closed + 1
-            asked = True
-        else:
-            asked = auto.asked(state)
+        asked = auto.asked(state)
         try:
             batch = original(iterator)
         except BaseException:
             auto.nothing(asked)
             raise
-        try:
-            if usual:  # Auto.got
-                now = clock()
-                recorder.append(now | _FORWARD)
-                recorder.words[H_LIVE] = now | _FORWARD
-                if recorder.device is not None:
-                    recorder.device.begin()
-                auto.batches = 1
-                auto.size.count(batch, recorder)
-                if now > recorder.horizon:
-                    recorder.play(now)
-            else:
-                auto.got(state, asked, batch)
-        except Exception as error:  # noqa: BLE001 — a batch of any kind may come; training goes on
-            auto.failed(error)
+        auto.guarded(auto.received, state, iterator, asked, batch)
         return batch
 
     return __next__
@@ -123,63 +89,30 @@ def _new_state(iterator: Any) -> LoaderState:
 
 
 def _backward(auto: Auto, original: Any, compiling: Callable[[], bool]) -> Any:
-    first = True
-    recorder = auto.recorder
+    goes, came = auto.goes_backward, auto.came_back
 
     def backward(*args: Any, **kwargs: Any) -> Any:
-        nonlocal first
         if compiling():
             return original(*args, **kwargs)
-        if first and auto.on:
-            first = False
-            auto.guarded(auto.begin_training)
-        if get_ident() != recorder.thread:
-            return original(*args, **kwargs)
-        before = recorder.words[H_LIVE] >> SHIFT
-        if before != FORWARD or auto.fresh:
-            auto.went_backward(before)
-        auto.backwards += 1
-        auto.work = True
-        now = clock()
-        recorder.append(now | _BACKWARD)
-        recorder.words[H_LIVE] = now | _BACKWARD
+        before = goes()
         try:
             return original(*args, **kwargs)
         finally:
-            now = clock()
-            mark = now | (_OPTIMIZER if before == OPTIMIZER else _OTHER)
-            recorder.append(mark)
-            recorder.words[H_LIVE] = mark
-            if now > recorder.horizon:
-                recorder.play(now)
+            came(before)
 
     return backward
 
 
 def _optimizer(auto: Auto, compiling: Callable[[], bool]) -> list[Undo]:
-    recorder = auto.recorder
+    begins, ends = auto.optimizer_begins, auto.optimizer_ends
 
     def before(optimizer: Any, args: Any, kwargs: Any) -> None:
-        if get_ident() == recorder.thread and not compiling():
-            now = clock()
-            recorder.append(now | _OPTIMIZER)
-            recorder.words[H_LIVE] = now | _OPTIMIZER
+        if not compiling():
+            begins(optimizer, args, kwargs)
 
     def after(optimizer: Any, args: Any, kwargs: Any) -> None:
-        if compiling() or get_ident() != recorder.thread:
-            return
-        try:
-            if recorder.device is not None:
-                recorder.submitted()
-            if auto.batches and id(optimizer) == auto.primary and not auto.updated and not auto.inner:
-                auto.updated = True  # Auto.optimizer_ends
-                now = clock()
-                recorder.append(now | _BETWEEN)
-                recorder.words[H_LIVE] = now | _BETWEEN
-            else:
-                auto.optimizer_ends(optimizer)
-        except Exception as error:  # noqa: BLE001 — a commit may come here; training goes on
-            auto.failed(error)
+        if not compiling():
+            ends(optimizer, args, kwargs)
 
     module = importlib.import_module("torch.optim.optimizer")
     return [
@@ -196,7 +129,7 @@ def _timed(auto: Auto, phase: int, compiling: Callable[[], bool]) -> Callable[[A
         def timed(*args: Any, **kwargs: Any) -> Any:
             if compiling() or get_ident() != recorder.thread:
                 return original(*args, **kwargs)
-            before = recorder.words[H_LIVE] >> SHIFT
+            before = recorder.phase
             recorder.mark(phase)
             try:
                 return original(*args, **kwargs)

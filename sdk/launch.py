@@ -46,13 +46,16 @@ def hook(monitor: Any, torch: ModuleType) -> None:
     registry.set_auto(auto)
 
 
-def when_imported(name: str, then: Callable[[ModuleType], None]) -> None:
-    """Call `then(module)` once the module is imported; now, if it is."""
+def when_imported(name: str, then: Callable[[ModuleType], None]) -> Callable[[], None]:
+    """Call `then(module)` once the module is imported; now, if it is. Gives the function that stops
+    waiting for it."""
     module = sys.modules.get(name)
     if module is not None and not getattr(getattr(module, "__spec__", None), "_initializing", False):
         then(module)
-    else:
-        sys.meta_path.insert(0, _Watcher(name, then))
+        return lambda: None
+    watcher = _Watcher(name, then)
+    sys.meta_path.insert(0, watcher)
+    return lambda: sys.meta_path.remove(watcher) if watcher in sys.meta_path else None
 
 
 class _Watcher(importlib.abc.MetaPathFinder):

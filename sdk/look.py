@@ -80,7 +80,6 @@ class Look:
             self._profiled = False
         self._usual = duration
         self._open = True
-        self._recorder.live_steps = True
         self._steps = 0
         self._recorder.flag_next(ring.F_SAMPLED)
         self._hotspots.start(min(_LONGEST_S, max(_SHORTEST_S, duration / 1e9 / 20)))
@@ -118,7 +117,6 @@ class Look:
         if not self._open:
             return
         self._open = False
-        self._recorder.live_steps = False
         self._profile.stop()
         self._hotspots.stop()
         if self._profile.steps:  # one that was cut short says less than the one before it

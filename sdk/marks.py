@@ -3,48 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
+from .core import Batches
 from .guard import Compiling
 from .loader import is_dataloader
-from .phases import DATA, LIVE, OTHER, SHIFT
-from .ring import H_LIVE
-from .tape import clock
 
 if TYPE_CHECKING:
     from .monitor import TrainingMonitor
-
-_DATA, _OTHER = LIVE[DATA], LIVE[OTHER]
 
 
 class Phase:
     """A named phase as a context manager. One object per name, entered as often as wanted."""
 
-    __slots__ = ("_bits", "_monitor", "_recorder")
+    __slots__ = ("_phase", "_pop", "_push")
 
-    def __init__(self, monitor: TrainingMonitor, bits: int) -> None:
-        self._monitor = monitor
-        self._recorder = monitor.recorder
-        self._bits = bits
+    def __init__(self, monitor: TrainingMonitor, phase: int) -> None:
+        self._push = monitor.recorder.push
+        self._pop = monitor.recorder.pop
+        self._phase = phase
 
     def __enter__(self) -> None:
-        if Compiling.check():
-            return
-        recorder = self._recorder
-        if get_ident() == recorder.thread:
-            now = clock()
-            mark = now | self._bits
-            recorder.stack.append(recorder.words[H_LIVE] >> SHIFT)
-            recorder.append(mark)
-            recorder.words[H_LIVE] = mark
-            if now > recorder.horizon:
-                recorder.play(now)
+        if not Compiling.check():
+            self._push(self._phase)
 
     def __exit__(self, *failure: object) -> None:
-        if Compiling.check():
-            return
-        self._recorder.pop()
+        if not Compiling.check():
+            self._pop()
 
 
 class MonitoredLoader:
@@ -55,55 +40,17 @@ class MonitoredLoader:
         self._batches = batches
 
     def __iter__(self) -> Iterator[Any]:
-        """Waiting and its end are written out here, as `lap` is: every call more costs a microsecond."""
         self._monitor.claim()
-        recorder = self._monitor.recorder
-        if not recorder.stack:
-            recorder.epoch()
-        counting = self._monitor.counts_batches
-        asked = recorder.waiting()
-        source = self._source()
-        while True:
-            try:
-                batch = next(source)
-            except BaseException as end:
-                recorder.exhausted(asked)
-                if isinstance(end, StopIteration):
-                    return
-                raise
-            if asked and recorder.on:
-                now = clock()
-                mark = now | _OTHER
-                recorder.append(mark)
-                recorder.words[H_LIVE] = mark
-                if counting or recorder.device is not None:
-                    self._look_at(batch, counting)
-                if now > recorder.horizon:
-                    recorder.play(now)
-            yield batch
-            asked = False
-            if get_ident() == recorder.thread and not recorder.stack:
-                asked = True
-                now = clock()
-                mark = now | _DATA
-                recorder.append(mark)
-                recorder.words[H_LIVE] = mark
+        return Batches(self._monitor.recorder, self._start, self._monitor.counts_batches)
 
-    def _source(self) -> Iterator[Any]:
+    def _start(self) -> Iterator[Any]:
+        """The first batch is asked for: an epoch begins, and its workers start."""
+        if not self._monitor.recorder.depth:
+            self._monitor.recorder.epoch()
         if is_dataloader(self._batches):
             made: Iterator[Any] = self._monitor.loaders.started(self._batches, iter)
             return made
         return iter(self._batches)
-
-    def _look_at(self, batch: Any, counting: bool) -> None:
-        recorder = self._monitor.recorder
-        try:
-            if recorder.device is not None:
-                recorder.device.begin()
-            if counting:
-                recorder.count(*self._monitor.size.of(batch))
-        except Exception as error:  # noqa: BLE001 — a batch of any kind may come; training goes on
-            self._monitor.failed(error)
 
     def __len__(self) -> int:
         return len(self._batches)  # type: ignore[arg-type]

@@ -8,27 +8,25 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable
-from threading import get_ident
 from types import TracebackType
 from typing import Any, TypeVar
 
 from . import __version__, identity, registry, ring
 from .batch import BatchSize
+from .core import NATIVE
 from .device import open_timer
-from .guard import Compiling, look_for_torch, say_once
+from .guard import Compiling, look_for_torch, say_once, untraced
 from .lifecycle import watch_gc
 from .loader import LoaderWatch
 from .look import Look
 from .marks import MonitoredLoader, Phase
 from .observe import Observer
-from .phases import BETWEEN, DATA, SHIFT
+from .phases import BETWEEN, DATA
 from .recorder import Recorder
-from .ring import H_LIVE
 from .rings import NoRing, disabled, open_ring
 from .scalars import ScalarTable
 from .statistics import SAMPLED, STEADY
 from .summary import NOTE_CPU, Summary, summarize
-from .tape import clock
 
 T = TypeVar("T")
 
@@ -96,6 +94,9 @@ class TrainingMonitor:
         self._recorder.usual(self._batch_size, self.tokens_per_step)
         self._recorder.on_slow = self._housekeeping
         self._recorder.on_error = self.failed
+        self._recorder.on_lap = self._first_lap
+        self._recorder.on_say = self._say
+        self._recorder.on_batch = self._look_at
         self.look = Look(self._recorder, self._seen)
         self._started = time.monotonic()
         self._device_known = False
@@ -104,9 +105,23 @@ class TrainingMonitor:
         self._observer = Observer(self.loaders)
         self._observer.watch_torch()
         self._undo = [watch_gc(self._recorder), self._observer.close]
+        if NATIVE:
+            from .launch import when_imported
+
+            self._undo.append(when_imported("torch._dynamo", lambda _: self._shorten()))
         atexit.register(self._at_exit)
         if not self.late and registry.auto() is None:
             self.open_late()
+
+    def _shorten(self) -> None:
+        """Let `m.lap` and `m.step` be the recorder's own: a Python frame around them costs as much as
+        they do. Done when torch's compiler is loaded, which every optimizer does: it must know that they
+        are nothing, and it must not see them change later. A subclass's own stay."""
+        for name in ("lap", "step"):
+            self.__dict__.pop(name, None)
+            short = getattr(self._recorder, name)
+            if getattr(type(self), name) is getattr(TrainingMonitor, name) and untraced(short):
+                self.__dict__[name] = short
 
     def open_late(self) -> None:
         """Create the ring. At the start; the auto way waits until the process is seen to train."""
@@ -139,7 +154,6 @@ class TrainingMonitor:
 
     def abandon(self) -> None:
         """End this run; as if it had never been when it has no step yet."""
-        self._recorder.flush()
         path = self.path if not self._recorder.steps else None
         self.stop_monitoring()
         if path is not None:
@@ -199,39 +213,19 @@ class TrainingMonitor:
 
     def _new_phase(self, name: str) -> Phase:
         self.claim()
-        bits = self._recorder.bits
-        if name not in bits:
-            self._recorder.register(name)
-        phase = self._phases[name] = Phase(self, bits[name])
+        phase = self._phases[name] = Phase(self, self._recorder.register(name))
         self._meta_changed()
         return phase
 
     def lap(self, name: str) -> None:
-        """From here on it is `name`, until the next lap or `step()`: the cheapest mark.
-
-        The same as `Recorder.mark`, written out: a call more would double the cost."""
-        if Compiling.check():
-            return
-        recorder = self._recorder
-        try:
-            if get_ident() == recorder.thread:
-                now = clock()
-                mark = now | recorder.bits[name]
-                recorder.append(mark)
-                recorder.words[H_LIVE] = mark
-                if now > recorder.horizon:
-                    recorder.play(now)
-        except KeyError:
-            self._first_lap(name)
-        except Exception as error:  # noqa: BLE001 — the guard of the loop, as in step()
-            self.failed(error)
+        """From here on it is `name`, until the next lap or `step()`: the cheapest mark."""
+        if not Compiling.check():
+            self._recorder.lap(name)
 
     def _first_lap(self, name: str) -> None:
-        try:
+        if name not in self._phases:
             self._new_phase(name)
-            self._recorder.mark(self._recorder.bits[name] >> SHIFT)
-        except Exception as error:  # noqa: BLE001 — the same
-            self.failed(error)
+        self._recorder.mark(self._recorder.register(name))
 
     def step(
         self, loss: Any = None, *, samples: int | None = None, tokens: int | None = None, **scalars: Any
@@ -239,25 +233,23 @@ class TrainingMonitor:
         """One optimizer step is done. `loss` and other numbers are read without a device sync."""
         if Compiling.check():
             return
-        try:
-            if loss is not None or samples is not None or tokens is not None or scalars:
-                self._tell(loss, samples, tokens, scalars)
+        if loss is None and samples is None and tokens is None and not scalars:
             self._recorder.step()
-        except Exception as error:  # noqa: BLE001 — the one guard of the loop; counted and shown
-            self.failed(error)
+        else:
+            self._recorder.step(loss, samples=samples, tokens=tokens, **scalars)
 
-    def _tell(self, loss: Any, samples: int | None, tokens: int | None, scalars: dict[str, Any]) -> None:
+    def _say(
+        self, loss: Any = None, *, samples: int | None = None, tokens: int | None = None, **scalars: Any
+    ) -> None:
         """What is said of the step that ends now."""
-        recorder = self._recorder
-        if get_ident() != recorder.thread:
-            return
-        try:
-            number = None if loss is None else self._scalars.number(loss)
-            recorder.later(recorder.told, samples, tokens, number)
-            if scalars:
-                self.scalars(scalars)
-        except Exception as error:  # noqa: BLE001 — a step is a step, whatever was said of it
-            self.failed(error)
+        self._recorder.tell(samples, tokens, None if loss is None else self._scalars.number(loss))
+        if scalars:
+            self.scalars(scalars)
+
+    def _look_at(self, batch: Any) -> None:
+        """A batch whose size is not known the short way."""
+        self._recorder.count(*self.size.of(batch))
+        self._recorder.sized(self.size.path)
 
     def log_iteration(self, seconds: float, samples: int | None = None) -> None:
         """The classic call: an iteration that took `seconds` has just ended."""

@@ -28,37 +28,24 @@ STARTS = tuple(
 """Whether this phase, seen after `step()`, is the begin of the next step. The others (validation, a
 checkpoint, logging, a user's own) belong to the step they follow."""
 
-SHIFT = 56
-LOW = (1 << SHIFT) - 1
-"""A mark is one integer: the phase or event in the top byte, CLOCK_MONOTONIC ns below."""
-LIVE = tuple(phase << SHIFT for phase in range(OTHER + 1))
-
-# Events on the tape that are not the begin of a phase.
-STEP = 128
-"""`step()`: the work of this record is done."""
-COMPLETE = 129
-"""The same, and the next batch is asked for."""
-END_STEP = 130
-"""The step ends here and the next one begins: for loops whose begin nobody sees."""
-SAMPLES = 131
-TOKENS = 132
-"""So many more in the open record."""
+LIVE = tuple(phase << 56 for phase in range(OTHER + 1))
+"""The ring's live word without its time."""
 
 
 class PhaseNames:
     """Name → id. The fixed names are known; four more are the user's; the rest fold into `OTHER`."""
 
     def __init__(self) -> None:
-        self.bits: dict[str, int] = {"other": LIVE[OTHER]}
-        """Name → its mark without the time."""
+        self.ids: dict[str, int] = {"other": OTHER}
         self.own: list[str] = []
         self.folded: dict[str, int] = {}
         """Names there was no id for → how often they were looked up the slow way (once per name)."""
 
     def register(self, name: str) -> int:
-        """Id for a name not in `bits` yet."""
-        phase = self._new_id(name)
-        self.bits[name] = LIVE[phase]
+        """Id of a name; a new one if it is new."""
+        phase = self.ids.get(name)
+        if phase is None:
+            phase = self.ids[name] = self._new_id(name)
         return phase
 
     def _new_id(self, name: str) -> int:

@@ -49,7 +49,7 @@ class Summary(Mapping[str, Any]):
 def summarize(recorder: Recorder, name: str, seconds: float, extra: dict[str, Any]) -> Summary:
     """The figures of a recorder. Steady figures leave out warm-up and closely watched steps."""
     totals = recorder.totals
-    recorder.flush()
+    recorder.fold()
     group = totals.typical()
     steady, wall = group.steps, group.ns / 1e9
     phases = _phases(recorder, group)

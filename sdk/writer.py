@@ -34,25 +34,27 @@ _own: set[str] = set()
 
 
 class Slots:
-    """Records in slots, one after the other, round and round. `commit` is the only call on the hot path."""
+    """Records in slots, one after the other, round and round: record n is in slot (n - 1) % slots."""
 
     def __init__(self, words: memoryview, slots: int) -> None:
         self.words = words
-        self.head = 0
-        self._slots = slots
-        self._at = _DATA
-        self._end = _DATA + slots * _WORDS
+        self.slots = slots
         self._barrier = threading.Lock()
         self._barrier.acquire()
 
+    @property
+    def head(self) -> int:
+        """Committed records so far."""
+        return int(self.words[_HEAD])
+
     def commit(self, record: memoryview | array[int]) -> None:
         """Append one record (`SLOT_WORDS` words; the two sequence words are set here)."""
-        at = self._at
-        if at == self._end:
-            at = self._wrap()
-        number = self.head = self.head + 1
-        self._at = after = at + _WORDS
+        number = self.words[_HEAD] + 1
+        if number == self.slots + 1:
+            self.grow()
         words = self.words
+        at = _DATA + (number - 1) % self.slots * _WORDS
+        after = at + _WORDS
         words[at] = record[0] = record[_COMMIT] = 0
         if _WEAK_ORDER:
             self._fence()
@@ -62,24 +64,18 @@ class Slots:
             self._fence()
         words[at] = words[_HEAD] = number
 
-    def _wrap(self) -> int:
-        """At the last slot: grow, or begin at the first one again. Gives the next slot's word."""
-        if self.head == self._slots:
-            self._grow()
-        self._end = _DATA + self._slots * _WORDS
-        return _DATA + self.head % self._slots * _WORDS
-
     def _fence(self) -> None:
         self._barrier.release()
         self._barrier.acquire()
 
-    def _grow(self) -> None:
-        """A ring in memory stays as it is."""
+    def grow(self) -> None:
+        """All slots are used for the first time. A ring in memory stays as it is."""
 
     def newest(self, count: int) -> memoryview:
         """The words of the last `count` records (at most `FOLD`). They lie in one piece: the recorder's
         rings have a multiple of `FOLD` slots, and it asks at every multiple."""
-        return self.words[max(_DATA, self._at - count * _WORDS) : self._at]
+        last = (self.head - 1) % self.slots + 1
+        return self.words[_DATA + max(0, last - count) * _WORDS : _DATA + last * _WORDS]
 
 
 def memory_slots() -> Slots:
@@ -129,7 +125,7 @@ class RingWriter(Slots):
     def _fill_header(self) -> None:
         words = self.words
         words[ring.H_VERSION] = ring.VERSION
-        words[ring.H_SLOTS] = self._slots
+        words[ring.H_SLOTS] = self.slots
         words[ring.H_PID] = os.getpid()
         words[ring.H_PID_STARTED] = _process_started()
         words[ring.H_STARTED_MONO], words[ring.H_STARTED_WALL] = self._started
@@ -138,10 +134,10 @@ class RingWriter(Slots):
             self.scalars[index] = float("nan")
         words[ring.H_MAGIC] = ring.MAGIC
 
-    def _grow(self) -> None:
+    def grow(self) -> None:
         """Double the ring before its first wrap while ten minutes do not fit; else let it wrap."""
         started = self.words[ring.H_STARTED_MONO]
-        size = ring.DATA_AT + 2 * self._slots * ring.SLOT_BYTES
+        size = ring.DATA_AT + 2 * self.slots * ring.SLOT_BYTES
         if time.monotonic_ns() - started > 600 * 10**9 or size > self.max_bytes:
             return
         try:
@@ -149,8 +145,8 @@ class RingWriter(Slots):
         except OSError:
             return  # a full tmpfs: wrap in what there is
         self._remap(size)
-        self._slots *= 2
-        self.words[ring.H_SLOTS] = self._slots
+        self.slots *= 2
+        self.words[ring.H_SLOTS] = self.slots
 
     def _remap(self, size: int) -> None:
         """Map the longer file. Closing the old mapping would close its duplicate of our file

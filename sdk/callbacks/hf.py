@@ -66,7 +66,7 @@ class GpumonCallback(_base()):  # type: ignore[misc]
         self._asked = self._recorder.waiting()
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-        self._recorder.arrived(self._asked, FORWARD)
+        self._recorder.arrived_at(FORWARD, self._asked)
         self._asked = False
 
     def on_substep_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:

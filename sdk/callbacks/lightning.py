@@ -49,7 +49,7 @@ class GpumonCallback(_base()):  # type: ignore[misc]
         self._asked = self._recorder.waiting()
 
     def on_train_batch_start(self, trainer: Any, module: Any, batch: Any, batch_idx: int) -> None:
-        self._recorder.arrived(self._asked, FORWARD)
+        self._recorder.arrived_at(FORWARD, self._asked)
         self._asked = False
         self._recorder.count(*self.monitor.size.of(batch))
 

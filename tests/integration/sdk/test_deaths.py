@@ -20,8 +20,8 @@ from tests.rings import read_ring, trainer_rings
 
 
 def test_kill_9_leaves_every_step_and_the_phase_it_died_in(gpumon_dir: Path, tmp_path: Path) -> None:
-    script = write(tmp_path, PLAIN.replace("m.step()", "m.step(); time.sleep(0.006)"))
-    child = start(script, gpumon_dir, "200", "150")
+    script = write(tmp_path, PLAIN)
+    child = start(script, gpumon_dir, "20000", "19000")
     assert child.stdout is not None and child.stdout.readline().strip() == "stuck"
     path = next(gpumon_dir.glob("*.ring"))
     assert is_locked(str(path))
@@ -29,22 +29,8 @@ def test_kill_9_leaves_every_step_and_the_phase_it_died_in(gpumon_dir: Path, tmp
     child.communicate(timeout=20)
     assert not is_locked(str(path)), "the kernel lets go of a dead writer's lock"
     found = read_ring(path)
-    assert found.header.head == 150
+    assert found.header.head == found.header.closed == 19000
     assert found.header.state == ring.S_RUNNING
-    assert ring.PHASES[found.header.live_phase] == "backward"
-
-
-def test_kill_9_takes_quick_steps_of_five_milliseconds_with_it(gpumon_dir: Path, tmp_path: Path) -> None:
-    """Very quick steps are written down together; what is there is whole, and so is the live phase."""
-    script = write(tmp_path, PLAIN.replace('print("stuck"', 'print("stuck", time.monotonic_ns()'))
-    child = start(script, gpumon_dir, "20000", "19000")
-    assert child.stdout is not None
-    stuck = int(child.stdout.readline().split()[1])
-    child.kill()
-    child.communicate(timeout=20)
-    found = read_ring(next(gpumon_dir.glob("*.ring")))
-    assert 0 < found.header.head <= found.header.closed == 19000, "what is missing is known"
-    assert stuck - found.records[-1].words[ring.W_END] < 100_000_000, "5 ms, and a busy machine"
     assert ring.PHASES[found.header.live_phase] == "backward"
 
 

@@ -151,7 +151,7 @@ def test_exception_inside_a_phase_propagates_and_closes_it(gpumon_dir: Path) -> 
     found = ring_of(monitor)
     assert found.header.state == ring.S_FAILED
     assert found.header.head == 3
-    assert not monitor.recorder.stack
+    assert not monitor.recorder.depth
 
 
 def test_interrupt_inside_a_phase(gpumon_dir: Path) -> None:
