@@ -6,6 +6,7 @@ garbage collection.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -28,15 +29,15 @@ class FetchTimes:
         "fetch",
         "indices",
         "pin",
+        "pins",
         "sampled_cpu",
         "sampler",
         "samples",
-        "wait",
     )
 
     def __init__(self) -> None:
-        self.batches = self.indices = 0
-        self.sampler = self.fetch = self.collate = self.samples = self.wait = self.pin = 0.0
+        self.batches = self.indices = self.pins = 0
+        self.sampler = self.fetch = self.collate = self.samples = self.pin = 0.0
         self.cpu = 0.0
         """Share of the fetch in which the thread had a core."""
         self.sampled_cpu = False
@@ -53,11 +54,18 @@ class FetchTimes:
         self.indices += 1
         self.sampler += (ns - self.sampler) / min(self.indices, _HALF_LIFE)
 
+    def add_pin(self, ns: int) -> None:
+        self.pins += 1
+        self.pin += (ns - self.pin) / min(self.pins, _HALF_LIFE)
+
     def scalars(self) -> dict[str, float]:
         """What the ring gets; nothing that was not measured."""
+        values: dict[str, float] = {}
+        if self.pins:
+            values["loader.pin_s"] = self.pin / 1e9
         if not self.batches:
-            return {"loader.sampler_s": self.sampler / 1e9} if self.sampler else {}
-        values = {
+            return values | ({"loader.sampler_s": self.sampler / 1e9} if self.sampler else {})
+        values |= {
             "loader.batches": float(self.batches),
             "loader.fetch_s": self.fetch / 1e9,
             "loader.collate_s": self.collate / 1e9,
@@ -157,6 +165,33 @@ class TimedFetcher:
         times = self._times
         times.cpu = share if not times.sampled_cpu else times.cpu + (share - times.cpu) / 4
         times.sampled_cpu = True
+
+
+class TimedPin:
+    """torch's function that pins a batch, timed: in the loop's thread, or in the thread that pins what
+    workers send. It calls itself for what is inside a batch; only the outermost call counts."""
+
+    def __init__(self, module: Any, times: FetchTimes) -> None:
+        self._module = module
+        self._original = module.pin_memory
+        self._times = times
+        self._inside = threading.local()
+        module.pin_memory = self._pin
+
+    def _pin(self, data: Any, *device: Any) -> Any:
+        if getattr(self._inside, "on", False):
+            return self._original(data, *device)
+        self._inside.on = True
+        began = clock()
+        try:
+            return self._original(data, *device)
+        finally:
+            self._times.add_pin(clock() - began)
+            self._inside.on = False
+
+    def remove(self) -> None:
+        if self._module.pin_memory == self._pin:
+            self._module.pin_memory = self._original
 
 
 def _length(index: Any) -> int:

@@ -10,6 +10,7 @@ from threading import get_ident
 from typing import Any
 
 from .auto import Auto, LoaderState
+from .guard import Compiling
 from .phases import CHECKPOINT, GRAD_NORM
 
 Undo = Callable[[], object]
@@ -25,19 +26,18 @@ def replace(owner: Any, name: str, make: Callable[[Any], Any]) -> Undo:
 
 def install(auto: Auto, torch: Any) -> list[Undo]:
     """All hooks of the auto way."""
-    compiling = torch.compiler.is_dynamo_compiling
     data = torch.utils.data.dataloader
     undo = [
         replace(data.DataLoader, "__iter__", lambda original: _iter(auto, original)),
         replace(data._BaseDataLoaderIter, "__next__", lambda original: _next(auto, original)),
-        replace(torch.autograd, "backward", lambda original: _backward(auto, original, compiling)),
-        *_optimizer(auto, compiling),
+        replace(torch.autograd, "backward", lambda original: _backward(auto, original)),
+        *_optimizer(auto),
     ]
     for owner, name, phase in (
         (torch, "save", CHECKPOINT),
         (torch.nn.utils, "clip_grad_norm_", GRAD_NORM),
     ):
-        undo.append(replace(owner, name, _timed(auto, phase, compiling)))
+        undo.append(replace(owner, name, _timed(auto, phase)))
         auto.recorder.totals.use(phase)
     return undo
 
@@ -88,11 +88,11 @@ def _new_state(iterator: Any) -> LoaderState:
     return state
 
 
-def _backward(auto: Auto, original: Any, compiling: Callable[[], bool]) -> Any:
+def _backward(auto: Auto, original: Any) -> Any:
     goes, came = auto.goes_backward, auto.came_back
 
     def backward(*args: Any, **kwargs: Any) -> Any:
-        if compiling():
+        if Compiling.check():
             return original(*args, **kwargs)
         before = goes()
         try:
@@ -103,15 +103,15 @@ def _backward(auto: Auto, original: Any, compiling: Callable[[], bool]) -> Any:
     return backward
 
 
-def _optimizer(auto: Auto, compiling: Callable[[], bool]) -> list[Undo]:
+def _optimizer(auto: Auto) -> list[Undo]:
     begins, ends = auto.optimizer_begins, auto.optimizer_ends
 
     def before(optimizer: Any, args: Any, kwargs: Any) -> None:
-        if not compiling():
+        if not Compiling.check():
             begins(optimizer, args, kwargs)
 
     def after(optimizer: Any, args: Any, kwargs: Any) -> None:
-        if not compiling():
+        if not Compiling.check():
             ends(optimizer, args, kwargs)
 
     module = importlib.import_module("torch.optim.optimizer")
@@ -121,13 +121,13 @@ def _optimizer(auto: Auto, compiling: Callable[[], bool]) -> list[Undo]:
     ]
 
 
-def _timed(auto: Auto, phase: int, compiling: Callable[[], bool]) -> Callable[[Any], Any]:
+def _timed(auto: Auto, phase: int) -> Callable[[Any], Any]:
     """A call whose time is a phase of its own."""
     recorder = auto.recorder
 
     def make(original: Any) -> Any:
         def timed(*args: Any, **kwargs: Any) -> Any:
-            if compiling() or get_ident() != recorder.thread:
+            if Compiling.check() or get_ident() != recorder.thread:
                 return original(*args, **kwargs)
             before = recorder.phase
             recorder.mark(phase)

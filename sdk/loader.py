@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import glob
 import os
+import sys
 import weakref
 from collections.abc import Callable
 from typing import Any
 
 from . import ring
-from .fetching import ENOUGH, FetchTimes, TimedFetcher, TimedSampler
+from .fetching import ENOUGH, FetchTimes, TimedFetcher, TimedPin, TimedSampler
 from .worker import WorkerInit
 from .writer import is_locked
 
@@ -36,6 +37,7 @@ class LoaderWatch:
         """The newest iterator, if it is still there; its workers must not live longer because of us."""
         self._timing = True
         self._ticks = 0
+        self._pin: TimedPin | None = None
 
     def started(self, loader: Any, make_iterator: Callable[[Any], Any]) -> Any:
         """Make the loader's iterator, with our timing in it."""
@@ -57,7 +59,7 @@ class LoaderWatch:
         self._timing = wanted
         iterator = self._iterator()
         if iterator is not None:
-            (self._time if wanted else _untime)(iterator)
+            (self._time if wanted else self._untime)(iterator)
 
     def _with_workers(self, loader: Any, make_iterator: Callable[[Any], Any]) -> Any:
         """Workers are told to record by their init function, which also works for spawned ones."""
@@ -94,6 +96,22 @@ class LoaderWatch:
         fetcher = getattr(iterator, "_dataset_fetcher", None)
         if fetcher is not None and hasattr(fetcher, "collate_fn") and not isinstance(fetcher, TimedFetcher):
             iterator._dataset_fetcher = TimedFetcher(fetcher, self.times)
+        module = sys.modules.get("torch.utils.data._utils.pin_memory")
+        if getattr(iterator, "_pin_memory", False) and module is not None and self._pin is None:
+            self._pin = TimedPin(module, self.times)
+
+    def _untime(self, iterator: Any) -> None:
+        if isinstance(iterator._sampler_iter, TimedSampler):
+            iterator._sampler_iter = iterator._sampler_iter.source
+        if isinstance(getattr(iterator, "_dataset_fetcher", None), TimedFetcher):
+            iterator._dataset_fetcher = iterator._dataset_fetcher.fetcher
+        self.close()
+
+    def close(self) -> None:
+        """Take out what is not part of an iterator."""
+        if self._pin is not None:
+            self._pin.remove()
+            self._pin = None
 
     def _forget_old_workers(self, folder: str) -> None:
         """Rings of workers two generations ago: everybody had an epoch's time to read them."""
@@ -104,10 +122,3 @@ class LoaderWatch:
                 if not is_locked(os.path.join(folder, name)):
                     os.unlink(os.path.join(folder, name))
         self._generation = found
-
-
-def _untime(iterator: Any) -> None:
-    if isinstance(iterator._sampler_iter, TimedSampler):
-        iterator._sampler_iter = iterator._sampler_iter.source
-    if isinstance(getattr(iterator, "_dataset_fetcher", None), TimedFetcher):
-        iterator._dataset_fetcher = iterator._dataset_fetcher.fetcher

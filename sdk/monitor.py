@@ -13,13 +13,13 @@ from typing import Any, TypeVar
 
 from . import __version__, identity, registry, ring
 from .batch import BatchSize
-from .core import NATIVE
+from .core import NATIVE, Phase
 from .device import open_timer
-from .guard import Compiling, look_for_torch, say_once, untraced
+from .guard import Compiling, compiler_loaded, look_for_torch, say_once, substituted
 from .lifecycle import watch_gc
 from .loader import LoaderWatch
 from .look import Look
-from .marks import MonitoredLoader, Phase
+from .monitored import MonitoredLoader
 from .observe import Observer
 from .phases import BETWEEN, DATA
 from .recorder import Recorder
@@ -104,7 +104,7 @@ class TrainingMonitor:
         self.loaders = LoaderWatch(lambda: self._meta, self._worker_folder)
         self._observer = Observer(self.loaders)
         self._observer.watch_torch()
-        self._undo = [watch_gc(self._recorder), self._observer.close]
+        self._undo = [watch_gc(self._recorder), self._observer.close, self.loaders.close]
         if NATIVE:
             from .launch import when_imported
 
@@ -117,11 +117,14 @@ class TrainingMonitor:
         """Let `m.lap` and `m.step` be the recorder's own: a Python frame around them costs as much as
         they do. Done when torch's compiler is loaded, which every optimizer does: it must know that they
         are nothing, and it must not see them change later. A subclass's own stay."""
+        compiler_loaded()
         for name in ("lap", "step"):
-            self.__dict__.pop(name, None)
+            if name in vars(self):
+                delattr(self, name)
             short = getattr(self._recorder, name)
-            if getattr(type(self), name) is getattr(TrainingMonitor, name) and untraced(short):
-                self.__dict__[name] = short
+            own = getattr(type(self), name) is not getattr(TrainingMonitor, name)
+            if not own and substituted(short, lambda *args, **kwargs: None):
+                setattr(self, name, short)
 
     def open_late(self) -> None:
         """Create the ring. At the start; the auto way waits until the process is seen to train."""
@@ -213,7 +216,7 @@ class TrainingMonitor:
 
     def _new_phase(self, name: str) -> Phase:
         self.claim()
-        phase = self._phases[name] = Phase(self, self._recorder.register(name))
+        phase = self._phases[name] = Phase(self._recorder, self._recorder.register(name))
         self._meta_changed()
         return phase
 

@@ -67,7 +67,7 @@ class Recorder(Core):
 
     def rare(self, now: int) -> None:
         """After some steps, or a second: what is too slow for every step."""
-        if self.steps - self._folded >= FOLD:
+        if self.steps // FOLD > self._folded // FOLD:
             self.fold()
         if self.steps >= self.next_look and self.on_look is not None:
             self.on_look(self.steps, now, self.duration)

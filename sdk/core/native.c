@@ -60,14 +60,12 @@ static PyObject *set_clock(PyObject *unused, PyObject *now) {
     test_now = PyLong_AsLongLong(now);
     return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
 }
-static PyMethodDef functions[] = {{"set_clock", set_clock, METH_O, NULL}, {NULL, NULL, 0, NULL}};
 #else
 static inline int64_t monotonic(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
-static PyMethodDef functions[] = {{NULL, NULL, 0, NULL}};
 #endif
 
 static inline void store(uint64_t *word, uint64_t value) { __atomic_store_n(word, value, __ATOMIC_RELEASE); }
@@ -260,18 +258,26 @@ static PyObject *core_know(Core *self, PyObject *args) {
     Py_RETURN_NONE;
 }
 
-static PyObject *core_push(Core *self, PyObject *phase) {
-    if (!ours(self)) Py_RETURN_NONE;
+static int push(Core *self, unsigned phase) {
+    if (!ours(self)) return 0;
     if (self->depth < MOST_NESTED) self->nested[self->depth] = (unsigned char)(self->words[H_LIVE] >> 56);
     self->depth++;
-    return core_mark(self, phase);
+    return mark(self, phase);
 }
 
-static PyObject *core_pop(Core *self, PyObject *unused) {
-    if (!self->depth || !ours(self)) Py_RETURN_NONE;
+static int pop(Core *self) {
+    if (!self->depth || !ours(self)) return 0;
     self->depth--;
-    RETURN(mark(self, self->nested[self->depth < MOST_NESTED ? self->depth : MOST_NESTED - 1]));
+    return mark(self, self->nested[self->depth < MOST_NESTED ? self->depth : MOST_NESTED - 1]);
 }
+
+static PyObject *core_push(Core *self, PyObject *phase) {
+    long wanted = PyLong_AsLong(phase);
+    if (wanted == -1 && PyErr_Occurred()) return NULL;
+    RETURN(push(self, (unsigned)wanted & 255));
+}
+
+static PyObject *core_pop(Core *self, PyObject *unused) { RETURN(pop(self)); }
 
 static int waiting(Core *self) {
     if (!ours(self) || self->depth) return 0;
@@ -539,6 +545,56 @@ static PyTypeObject core_type = {
     .tp_getset = core_getset,
 };
 
+/* ── a phase as a context manager ────────────────────────────────────────────────────────────────── */
+
+typedef struct {
+    PyObject_HEAD
+    Core *core;
+    unsigned phase;
+} Phase;
+
+static PyObject *phase_enter(Phase *self, PyObject *unused) { RETURN(push(self->core, self->phase)); }
+
+static PyObject *phase_exit(Phase *self, PyObject *const *failure, Py_ssize_t count) { RETURN(pop(self->core)); }
+
+static PyObject *phase_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    PyObject *core;
+    unsigned char phase;
+    if (!PyArg_ParseTuple(args, "O!b", &core_type, &core, &phase)) return NULL;
+    Phase *self = (Phase *)type->tp_alloc(type, 0);
+    if (!self) return NULL;
+    self->core = (Core *)Py_NewRef(core);
+    self->phase = phase;
+    return (PyObject *)self;
+}
+
+static int phase_traverse(Phase *self, visitproc visit, void *arg) {
+    Py_VISIT(self->core);
+    return 0;
+}
+
+static void phase_dealloc(Phase *self) {
+    PyObject_GC_UnTrack(self);
+    Py_CLEAR(self->core);
+    Py_TYPE(self)->tp_free(self);
+}
+
+static PyMethodDef phase_methods[] = {
+    {"__enter__", (PyCFunction)phase_enter, METH_NOARGS, NULL},
+    {"__exit__", (PyCFunction)(void (*)(void))phase_exit, METH_FASTCALL, NULL},
+    {NULL, NULL, 0, NULL}};
+
+static PyTypeObject phase_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "sdk.core.native.Phase",
+    .tp_doc = "A named phase as a context manager; see plain.Phase.",
+    .tp_basicsize = sizeof(Phase),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .tp_new = phase_new,
+    .tp_dealloc = (destructor)phase_dealloc,
+    .tp_traverse = (traverseproc)phase_traverse,
+    .tp_methods = phase_methods,
+};
+
 /* ── an iterable with its waits marked ───────────────────────────────────────────────────────────── */
 
 typedef struct {
@@ -750,12 +806,22 @@ static PyTypeObject loop_type = {
     .tp_members = loop_members,
 };
 
+/* torch's compiler is told to take this for True, so it is False only where code really runs. */
+static PyObject *tracing(PyObject *unused, PyObject *nothing) { Py_RETURN_FALSE; }
+
+static PyMethodDef functions[] = {
+    {"tracing", tracing, METH_NOARGS, "Whether this is being compiled rather than run."},
+#ifdef TEST_CLOCK
+    {"set_clock", set_clock, METH_O, NULL},
+#endif
+    {NULL, NULL, 0, NULL}};
+
 static struct PyModuleDef module = {
     PyModuleDef_HEAD_INIT, .m_name = "sdk.core.native", .m_size = -1, .m_methods = functions};
 
 PyMODINIT_FUNC PyInit_native(void) {
     PyObject *made = PyModule_Create(&module);
-    PyTypeObject *types[] = {&core_type, &batches_type, &loop_type};
+    PyTypeObject *types[] = {&core_type, &phase_type, &batches_type, &loop_type};
     for (size_t at = 0; made && at < sizeof types / sizeof *types; at++)
         if (PyModule_AddType(made, types[at]) < 0) Py_CLEAR(made);
     return made;

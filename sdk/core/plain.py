@@ -41,6 +41,12 @@ MOST_NESTED = 64
 _SHAPES_EVERY = 8
 
 
+def tracing() -> bool:
+    """Whether this is being compiled by torch rather than run. In C, torch is told to take it for True;
+    here `guard.Compiling` asks torch itself."""
+    return False
+
+
 class Core:
     """One loop, one thread, one ring. `Recorder` adds what is rare and is called for it: `rare`,
     `unusual`, `full`, `failed`, `first_lap`, `say`, `device_begins`, `device_ends`, `look_at`."""
@@ -317,6 +323,22 @@ class Core:
             self.guarded(self.device_begins, 0)
         if counting:
             self.count_batch(batch)
+
+
+class Phase:
+    """A named phase as a context manager. One object per name, entered as often as wanted."""
+
+    __slots__ = ("_core", "_phase")
+
+    def __init__(self, core: Core, phase: int) -> None:
+        self._core = core
+        self._phase = phase
+
+    def __enter__(self) -> None:
+        self._core.push(self._phase)
+
+    def __exit__(self, *failure: object) -> None:
+        self._core.pop()
 
 
 class Batches:

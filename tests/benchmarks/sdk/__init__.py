@@ -25,8 +25,11 @@ LOOP = Path(__file__).with_name("loop.py")
 REPORT = ROOT / "docs" / "benchmarks"
 PEERS = {"traceml_auto": "traceml-ai", "traceml_manual": "traceml-ai", "wandb": "wandb"}
 OURS = ("laps", "phases", "auto")
-WAYS = ("perf_counter", *OURS, "profiler", "traceml_manual", "traceml_auto", "wandb")
-ROUNDS = 2
+PLAIN = ("laps_plain", "auto_plain")
+"""Ours where the C core could not be built; at one step size."""
+WAYS = ("perf_counter", *OURS, *PLAIN, "profiler", "traceml_manual", "traceml_auto", "wandb")
+ROUNDS = 5
+"""Processes of each way: from one to the next the same code differs by some microseconds."""
 SIZES = ("1", "5", "20")
 TARGETS = {"laps": 10.0, "auto": 25.0}
 
@@ -86,9 +89,10 @@ def run(way: str, python: Path | None) -> dict[str, Any] | None:
             "PYTHONPATH": str(ROOT),
             "OMP_NUM_THREADS": "1",
             "TMPDIR": work,
+            "GPUMON_PURE": "1" if way in PLAIN else "",
         }
         done = subprocess.run(
-            command_of(way, interpreter), env=env, cwd=work, capture_output=True, text=True, timeout=300
+            command_of(way, interpreter), env=env, cwd=work, capture_output=True, text=True, timeout=600
         )
     for line in done.stdout.splitlines():
         if "RESULT " in line:
@@ -108,7 +112,8 @@ def command_of(way: str, python: str) -> list[str]:
         port = ["--aggregator-port", str(free_port())]
         front = [str(Path(python).with_name("traceml")), "run", "--mode", "summary", *port]
         return [*front, str(LOOP), "--args", way, ",".join(SIZES)]
-    return [python, str(LOOP), way, ",".join(SIZES)]
+    sizes = SIZES[:1] if way in PLAIN else SIZES
+    return [python, str(LOOP), way.removesuffix("_plain"), ",".join(sizes)]
 
 
 def free_port() -> int:
@@ -118,11 +123,17 @@ def free_port() -> int:
 
 
 def combine(found: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
-    """The median of the rounds, per step size."""
-    return {
-        size: {key: round(statistics.median(one[size][key] for one in found), 1) for key in found[0][size]}
-        for size in found[0]
-    }
+    """The median of the rounds, per step size, and its error: from the rounds, or from the blocks within
+    them if that is more."""
+    combined = {}
+    for size, first in found[0].items():
+        values = {key: round(statistics.median(one[size][key] for one in found), 1) for key in first}
+        added = [one[size]["added_cpu_us"] for one in found]
+        if len(added) > 1:
+            within = values["error_us"] / len(added) ** 0.5
+            values["error_us"] = round(max(within, 1.25 * statistics.stdev(added) / len(added) ** 0.5), 1)
+        combined[size] = values
+    return combined
 
 
 def ratios(ways: dict[str, Any]) -> dict[str, float]:
@@ -183,9 +194,19 @@ def lines(report: dict[str, Any]) -> list[str]:
     for way, sizes in report["ways"].items():
         cells = [
             f"{sizes[s]['added_cpu_us']:.1f} ± {sizes[s]['error_us']:.1f} / {sizes[s]['added_wall_us']:.1f}"
+            if s in sizes
+            else ""
             for s in SIZES
         ]
         text.append(f"| {way} | {' | '.join(cells)} |")
+    text += [
+        "",
+        "`…_plain` is the Python core, for machines where the C one cannot be built. The mean leaves out the "
+        "slowest twentieth of all steps on both sides, and with it what we put off to some steps; by the "
+        "recorder's own account, with all of that in it, a 1 ms step costs "
+        + ", ".join(f"`{way}` {report['ways'][way]['1']['own_us']:.1f} µs" for way in OURS)
+        + f". The configuration probe, once: {report['ways']['laps']['1']['probe_us']:.0f} µs.",
+    ]
     text += ["", f"`import sdk`: {report['import']['milliseconds']} ms, {report['import']['megabytes']} MB."]
     for way, ratio in report["ratio_to_traceml"].items():
         text.append(f"TraceML costs {ratio} times as much as `{way}` (thread CPU, 1 ms step).")

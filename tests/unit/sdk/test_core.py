@@ -366,3 +366,19 @@ def test_a_core_is_freed(native: ModuleType) -> None:
     gc.collect()
     slots.words.release()
     assert scratch[ring.W_SAMPLES] == 0
+
+
+def test_phases_nest_and_leave_when_their_body_fails(pair: Pair) -> None:
+    for module, core in zip(pair.modules, (pair.c, pair.python), strict=True):
+        pair.time.set(4 * 10**9)
+        outer, inner = module.Phase(core, FORWARD), module.Phase(core, VALIDATE)
+        with outer:
+            pair.time.pass_by(5)
+            with pytest.raises(KeyError), inner:
+                pair.time.pass_by(7)
+                raise KeyError
+            pair.time.pass_by(11)
+        pair.time.pass_by(13)
+        core.step()
+    pair.same()
+    assert pair.c.scratch[ring.W_PHASES + FORWARD] == 16 and pair.c.scratch[ring.W_PHASES + VALIDATE] == 7

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from torch.utils.checkpoint import checkpoint
 from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset, RandomSampler
 
 from sdk import TrainingMonitor, probe
+from sdk.loader import LoaderWatch
 from sdk.modelprobe import model_part
 from sdk.observe import Observer
 from tests.rings import RingFile, read_ring
@@ -217,3 +220,17 @@ def test_probe_is_cheap() -> None:
             observer.training(torch, optimizer, sys._getframe())
             costs.append(observer.cost_ns)
     assert min(costs) < 400_000, f"{min(costs) / 1e3:.0f} µs"
+
+
+def test_pinning_is_timed_once_a_batch_and_undone() -> None:
+    """The real function of torch, on a batch without tensors: pinning one needs a device."""
+    module = importlib.import_module("torch.utils.data._utils.pin_memory")
+    original = module.pin_memory
+    watch = LoaderWatch(dict, lambda: None)
+    iterator = SimpleNamespace(_pin_memory=True, _sampler_iter=iter(()), _dataset_fetcher=None)
+    watch._time(iterator)
+    batch = {"names": ["a", "b"], "more": ("c", ["d"])}
+    assert module.pin_memory(batch) == batch
+    assert watch.times.pins == 1 and watch.times.scalars()["loader.pin_s"] > 0
+    watch._untime(iterator)
+    assert module.pin_memory is original

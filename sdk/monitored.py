@@ -1,4 +1,4 @@
-"""The two things a loop holds in its hands: a phase to enter, and a loader to iterate."""
+"""What a loop iterates: the user's loader, with its waits marked."""
 
 from __future__ import annotations
 
@@ -6,30 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from .core import Batches
-from .guard import Compiling
 from .loader import is_dataloader
 
 if TYPE_CHECKING:
     from .monitor import TrainingMonitor
-
-
-class Phase:
-    """A named phase as a context manager. One object per name, entered as often as wanted."""
-
-    __slots__ = ("_phase", "_pop", "_push")
-
-    def __init__(self, monitor: TrainingMonitor, phase: int) -> None:
-        self._push = monitor.recorder.push
-        self._pop = monitor.recorder.pop
-        self._phase = phase
-
-    def __enter__(self) -> None:
-        if not Compiling.check():
-            self._push(self._phase)
-
-    def __exit__(self, *failure: object) -> None:
-        if not Compiling.check():
-            self._pop()
 
 
 class MonitoredLoader:
