@@ -22,6 +22,7 @@ from .recorder import Recorder
 TRAIN, EVALUATE = 1, 2
 _PRIMARY_PATIENCE = 64
 _MAX_ERRORS = 8
+_BY_HAND = 8
 T = TypeVar("T")
 
 
@@ -41,7 +42,7 @@ class Auto(Loop):
     """The events of a loop, and the step they make. The usual case of each event is in `Loop`; these are
     the rules, and every case but the usual one."""
 
-    __slots__ = ("_loaders", "_strange", "current", "monitor", "on", "recorder")
+    __slots__ = ("_loaders", "_strange", "current", "hooks", "monitor", "on", "recorder")
 
     def __init__(self, monitor: TrainingMonitor, grad_enabled: Callable[[], bool]) -> None:
         super().__init__(monitor.recorder, grad_enabled)
@@ -53,6 +54,8 @@ class Auto(Loop):
         limit = os.environ.get("GPUMON_MAX_STEPS", "")
         self.recorder.limit = int(limit) if limit.isdigit() else 0
         self._strange = 0
+        self.hooks = self.optimizer_begins, self.optimizer_ends
+        """What torch is to call around an optimizer's step; always the same two objects."""
         self.recorder.on_error = self.failed
 
     # ── loaders ──────────────────────────────────────────────────────────────────────────────────
@@ -131,12 +134,19 @@ class Auto(Loop):
 
     def unusual_backward(self, before: int) -> None:
         """A backward pass begins, and `before` was open."""
+        if self._updates_by_hand():
+            self.recorder.end_step()
+            self.work = False
         if before in (BETWEEN, VALIDATE) or (before == OTHER and self.batches):
             # what we took for the end of a step was its next forward pass
             self.recorder.relabel(FORWARD)
         if self.current is not None and self.fresh:
             self.current.role = TRAIN
             self.fresh = False
+
+    def _updates_by_hand(self) -> bool:
+        """No loader, and after many backward passes no optimizer either: then a pass is a step."""
+        return not self.batches and not self.primary and self.backwards >= _BY_HAND
 
     def optimizer_ended(self, optimizer: Any) -> None:
         primary = self._is_primary(id(optimizer))

@@ -10,7 +10,9 @@ from threading import get_ident
 from typing import Any
 
 from .auto import Auto, LoaderState
-from .guard import Compiling
+from .compiling import Compiling, untraced
+from .core import NATIVE
+from .launch import when_imported
 from .phases import CHECKPOINT, GRAD_NORM
 
 Undo = Callable[[], object]
@@ -104,7 +106,33 @@ def _backward(auto: Auto, original: Any) -> Any:
 
 
 def _optimizer(auto: Auto) -> list[Undo]:
-    begins, ends = auto.optimizer_begins, auto.optimizer_ends
+    """The C functions themselves, if torch's compiler takes them for nothing; it is asked when it is there.
+    Else Python around them, which it can trace."""
+    module = importlib.import_module("torch.optim.optimizer")
+    taken: list[Undo] = []
+
+    def put(before: Any, after: Any) -> None:
+        taken.append(module.register_optimizer_step_pre_hook(before).remove)
+        taken.append(module.register_optimizer_step_post_hook(after).remove)
+
+    def take_out() -> None:
+        while taken:
+            taken.pop()()
+
+    def compiler_loaded(_: Any) -> None:
+        if not untraced(*auto.hooks):
+            take_out()
+            put(*_traceable(auto))
+
+    if not NATIVE:
+        put(*_traceable(auto))
+        return [take_out]
+    put(*auto.hooks)
+    return [when_imported("torch._dynamo", compiler_loaded), take_out]
+
+
+def _traceable(auto: Auto) -> tuple[Callable[..., None], Callable[..., None]]:
+    begins, ends = auto.hooks
 
     def before(optimizer: Any, args: Any, kwargs: Any) -> None:
         if not Compiling.check():
@@ -114,11 +142,7 @@ def _optimizer(auto: Auto) -> list[Undo]:
         if not Compiling.check():
             ends(optimizer, args, kwargs)
 
-    module = importlib.import_module("torch.optim.optimizer")
-    return [
-        module.register_optimizer_step_pre_hook(before).remove,
-        module.register_optimizer_step_post_hook(after).remove,
-    ]
+    return before, after
 
 
 def _timed(auto: Auto, phase: int) -> Callable[[Any], Any]:

@@ -11,7 +11,8 @@ from types import ModuleType
 from typing import Any
 
 from . import registry
-from .guard import look_for_torch, say_once
+from .compiling import look_for_torch
+from .guard import say_once
 
 
 def start_auto(monitor_class: Any, name: str | None) -> Any:

@@ -13,9 +13,10 @@ from typing import Any, TypeVar
 
 from . import __version__, identity, registry, ring
 from .batch import BatchSize
-from .core import NATIVE, Phase
+from .compiling import Compiling, check_with, look_for_torch, untraced
+from .core import NATIVE, Face, Phase, plain, tracing
 from .device import open_timer
-from .guard import Compiling, compiler_loaded, look_for_torch, say_once, substituted
+from .guard import say_once
 from .lifecycle import watch_gc
 from .loader import LoaderWatch
 from .look import Look
@@ -31,7 +32,7 @@ from .summary import NOTE_CPU, Summary, summarize
 T = TypeVar("T")
 
 
-class TrainingMonitor:
+class TrainingMonitor(Face):
     """Records a training loop into its ring and knows its figures.
 
     ``with TrainingMonitor("resnet", batch_size=64) as m: for batch in m.loader(loader): …; m.step()``
@@ -39,6 +40,8 @@ class TrainingMonitor:
     Also the classic four calls: `start_monitoring`, `log_iteration`, `stop_monitoring`,
     `get_summary`. It never raises into the loop; without a usable directory it only keeps figures.
     """
+
+    _recorder: Recorder
 
     def __init__(
         self,
@@ -58,8 +61,9 @@ class TrainingMonitor:
         self.inactive: str | None = None
         self.loaders = LoaderWatch(lambda: self._meta, self._worker_folder)
         self._directory = directory
-        self._recorder = Recorder(None)
-        self._recorder.switch_off()
+        recorder = Recorder(None)
+        recorder.switch_off()
+        super().__init__(recorder)
         self._phases: dict[str, Phase] = {}
         self._scalars = ScalarTable()
         self._meta: dict[str, Any] = {}
@@ -108,23 +112,10 @@ class TrainingMonitor:
         if NATIVE:
             from .launch import when_imported
 
-            self._undo.append(when_imported("torch._dynamo", lambda _: self._shorten()))
+            self._undo.append(when_imported("torch._dynamo", lambda _: _known_to_compiler()))
         atexit.register(self._at_exit)
         if not self.late and registry.auto() is None:
             self.open_late()
-
-    def _shorten(self) -> None:
-        """Let `m.lap` and `m.step` be the recorder's own: a Python frame around them costs as much as
-        they do. Done when torch's compiler is loaded, which every optimizer does: it must know that they
-        are nothing, and it must not see them change later. A subclass's own stay."""
-        compiler_loaded()
-        for name in ("lap", "step"):
-            if name in vars(self):
-                delattr(self, name)
-            short = getattr(self._recorder, name)
-            own = getattr(type(self), name) is not getattr(TrainingMonitor, name)
-            if not own and substituted(short, lambda *args, **kwargs: None):
-                setattr(self, name, short)
 
     def open_late(self) -> None:
         """Create the ring. At the start; the auto way waits until the process is seen to train."""
@@ -220,26 +211,10 @@ class TrainingMonitor:
         self._meta_changed()
         return phase
 
-    def lap(self, name: str) -> None:
-        """From here on it is `name`, until the next lap or `step()`: the cheapest mark."""
-        if not Compiling.check():
-            self._recorder.lap(name)
-
     def _first_lap(self, name: str) -> None:
         if name not in self._phases:
             self._new_phase(name)
         self._recorder.mark(self._recorder.register(name))
-
-    def step(
-        self, loss: Any = None, *, samples: int | None = None, tokens: int | None = None, **scalars: Any
-    ) -> None:
-        """One optimizer step is done. `loss` and other numbers are read without a device sync."""
-        if Compiling.check():
-            return
-        if loss is None and samples is None and tokens is None and not scalars:
-            self._recorder.step()
-        else:
-            self._recorder.step(loss, samples=samples, tokens=tokens, **scalars)
 
     def _say(
         self, loss: Any = None, *, samples: int | None = None, tokens: int | None = None, **scalars: Any
@@ -377,3 +352,11 @@ class TrainingMonitor:
     def failed(self, error: Exception) -> None:
         self._recorder.errors += 1
         say_once(f"{type(error).__name__} inside gpumon, training goes on: {error}")
+
+
+def _known_to_compiler() -> None:
+    """torch's compiler is loaded, which every optimizer does: it must take our C functions for nothing."""
+    check_with(tracing)
+    if not untraced(Face.lap, Face.step):
+        for name in ("lap", "step"):  # it can trace Python
+            setattr(TrainingMonitor, name, getattr(plain.Face, name))

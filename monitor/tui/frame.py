@@ -94,9 +94,13 @@ class Frame:
     def runs(self) -> Iterator[tuple[HostFrame, Run]]:
         return ((host, run) for host in self._known() for run in _of(host).runs)
 
-    def findings(self) -> Iterator[tuple[HostFrame, Finding]]:
-        """As each host ranked them; over several hosts the severe ones come first."""
-        found = [(host, finding) for host in self._known() for finding in _of(host).findings]
+    def findings(self, *, past: bool = False) -> Iterator[tuple[HostFrame, Finding]]:
+        """As each host ranked them; over several hosts the severe ones come first. What was found about
+        a run that has been run again since is left out, unless the past is asked for, too."""
+        found = []
+        for host in self._known():
+            again = set() if past else _run_again(_of(host).runs)
+            found += [(host, finding) for finding in _of(host).findings if finding.run not in again]
         return iter(
             sorted(found, key=lambda pair: SEVERITIES.index(pair[1].severity)) if self.several else found
         )
@@ -116,6 +120,14 @@ class Frame:
 
     def _known(self) -> Iterable[HostFrame]:
         return (host for host in self.hosts if host.snapshot is not None)
+
+
+def _run_again(runs: Iterable[Run]) -> set[str]:
+    """Runs that are over and have a younger one of the same name and user."""
+    newest: dict[tuple[str, str | None], float] = {}
+    for run in runs:
+        newest[run.name, run.user] = max(run.started, newest.get((run.name, run.user), 0.0))
+    return {run.id for run in runs if run.ended and run.started < newest[run.name, run.user]}
 
 
 def _of(host: HostFrame) -> Snapshot:

@@ -11,15 +11,15 @@ import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .plain import Batches, Core, Loop, Phase, tracing
+    from .plain import Batches, Core, Face, Loop, Phase, tracing
 elif os.environ.get("GPUMON_PURE", "") in ("", "0"):
     try:
-        from .native import Batches, Core, Loop, Phase, tracing
+        from .native import Batches, Core, Face, Loop, Phase, tracing
     except ImportError:
-        from .plain import Batches, Core, Loop, Phase, tracing
+        from .plain import Batches, Core, Face, Loop, Phase, tracing
 else:
-    from .plain import Batches, Core, Loop, Phase, tracing
+    from .plain import Batches, Core, Face, Loop, Phase, tracing
 
 NATIVE = Core.__module__.endswith("native")
 
-__all__ = ["NATIVE", "Batches", "Core", "Loop", "Phase", "tracing"]
+__all__ = ["NATIVE", "Batches", "Core", "Face", "Loop", "Phase", "tracing"]

@@ -42,9 +42,8 @@ typedef struct {
     int64_t next_slow, overhead;
     int cur, depth, known;
     char on, begun, step_mode, special, watched;
-    unsigned char told;
+    unsigned char told, phase[MOST_NAMES];
     PyObject *name[MOST_NAMES];
-    unsigned char phase[MOST_NAMES];
     uint64_t *empty, slots, done, next_flags, told_samples, told_tokens, seen;
     int64_t duration, spent;
     double told_loss;
@@ -84,7 +83,7 @@ static int guarded(Core *self) {
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
     PyErr_NormalizeException(&type, &value, &trace);
-    PyObject *done = PyObject_CallMethod((PyObject *)self, "failed", "O", value);
+    PyObject *done = PyObject_CallMethod((PyObject *)self, "failed", "(O)", value);
     Py_XDECREF(type);
     Py_XDECREF(value);
     Py_XDECREF(trace);
@@ -242,7 +241,7 @@ static PyObject *core_lap(Core *self, PyObject *name) {
     if (!ours(self)) Py_RETURN_NONE;
     int phase = find(self, name);
     if (phase >= 0) RETURN(mark(self, (unsigned)phase));
-    RETURN(settled(self, PyObject_CallMethod((PyObject *)self, "first_lap", "O", name)));
+    RETURN(settled(self, PyObject_CallMethod((PyObject *)self, "first_lap", "(O)", name)));
 }
 
 static PyObject *core_know(Core *self, PyObject *args) {
@@ -394,7 +393,7 @@ static int count_batch(Core *self, PyObject *batch) {
         PyErr_Clear();
         Py_CLEAR(self->path);
     }
-    return settled(self, PyObject_CallMethod((PyObject *)self, "look_at", "O", batch));
+    return settled(self, PyObject_CallMethod((PyObject *)self, "look_at", "(O)", batch));
 }
 
 static PyObject *core_count_batch(Core *self, PyObject *batch) { RETURN(count_batch(self, batch)); }
@@ -543,6 +542,84 @@ static PyTypeObject core_type = {
     .tp_methods = core_methods,
     .tp_members = core_members,
     .tp_getset = core_getset,
+};
+
+/* ── the marks a user calls every step ───────────────────────────────────────────────────────────── */
+
+typedef struct {
+    PyObject_HEAD
+    Core *core;
+} Face;
+
+static PyObject *face_lap(Face *self, PyObject *name) { return core_lap(self->core, name); }
+
+static PyObject *face_step(Face *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
+    return core_step(self->core, args, count, names);
+}
+
+static PyObject *face_recorder(Face *self, void *unused) { return Py_NewRef((PyObject *)self->core); }
+
+static int face_set_recorder(Face *self, PyObject *core, void *unused) {
+    if (!core || !PyObject_TypeCheck(core, &core_type)) {
+        PyErr_SetString(PyExc_TypeError, "no recorder");
+        return -1;
+    }
+    Py_XSETREF(self->core, (Core *)Py_NewRef(core));
+    return 0;
+}
+
+static int face_init(Face *self, PyObject *args, PyObject *kwargs) {
+    PyObject *core;
+    return PyArg_ParseTuple(args, "O", &core) ? face_set_recorder(self, core, NULL) : -1;
+}
+
+/* Until it has a recorder it has one that is off: no mark can meet nothing. */
+static PyObject *face_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    Face *self = (Face *)type->tp_alloc(type, 0);
+    if (!self) return NULL;
+    self->core = (Core *)PyObject_CallNoArgs((PyObject *)&core_type);
+    if (!self->core) {
+        Py_DECREF(self);
+        return NULL;
+    }
+    self->core->thread = 0;
+    return (PyObject *)self;
+}
+
+static int face_traverse(Face *self, visitproc visit, void *arg) {
+    Py_VISIT(self->core);
+    return 0;
+}
+
+static void face_dealloc(Face *self) {
+    PyObject_GC_UnTrack(self);
+    Py_CLEAR(self->core);
+    Py_TYPE(self)->tp_free(self);
+}
+
+PyDoc_STRVAR(lap_doc, "lap($self, name, /)\n--\n\n"
+                      "From here on it is `name`, until the next lap or `step()`: the cheapest mark.");
+PyDoc_STRVAR(step_doc, "step($self, loss=None, *, samples=None, tokens=None, **scalars)\n--\n\n"
+                       "One optimizer step is done. `loss` and other numbers are read without a device sync.");
+static PyMethodDef face_methods[] = {
+    {"lap", (PyCFunction)face_lap, METH_O, lap_doc},
+    {"step", (PyCFunction)(void (*)(void))face_step, METH_FASTCALL | METH_KEYWORDS, step_doc},
+    {NULL, NULL, 0, NULL}};
+
+static PyGetSetDef face_getset[] = {
+    {"_recorder", (getter)face_recorder, (setter)face_set_recorder, NULL, NULL}, {NULL, NULL, NULL, NULL, NULL}};
+
+static PyTypeObject face_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "sdk.core.native.Face",
+    .tp_doc = "The marks a user calls every step; see plain.Face.",
+    .tp_basicsize = sizeof(Face),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    .tp_new = face_new,
+    .tp_init = (initproc)face_init,
+    .tp_dealloc = (destructor)face_dealloc,
+    .tp_traverse = (traverseproc)face_traverse,
+    .tp_methods = face_methods,
+    .tp_getset = face_getset,
 };
 
 /* ── a phase as a context manager ────────────────────────────────────────────────────────────────── */
@@ -747,7 +824,7 @@ static PyObject *loop_optimizer_ends(Loop *self, PyObject *const *args, Py_ssize
         self->updated = 1;
         RETURN(mark(core, BETWEEN));
     }
-    RETURN(settled(core, PyObject_CallMethod((PyObject *)self, "optimizer_ended", "O", args[0])));
+    RETURN(settled(core, PyObject_CallMethod((PyObject *)self, "optimizer_ended", "(O)", args[0])));
 }
 
 static int loop_init(Loop *self, PyObject *args, PyObject *kwargs) {
@@ -821,7 +898,7 @@ static struct PyModuleDef module = {
 
 PyMODINIT_FUNC PyInit_native(void) {
     PyObject *made = PyModule_Create(&module);
-    PyTypeObject *types[] = {&core_type, &phase_type, &batches_type, &loop_type};
+    PyTypeObject *types[] = {&core_type, &face_type, &phase_type, &batches_type, &loop_type};
     for (size_t at = 0; made && at < sizeof types / sizeof *types; at++)
         if (PyModule_AddType(made, types[at]) < 0) Py_CLEAR(made);
     return made;

@@ -14,6 +14,7 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from .. import ring
+from ..compiling import Compiling
 from ..phases import BACKWARD, BETWEEN, DATA, FORWARD, LIVE, OPTIMIZER, OTHER, SCRATCH_WORDS, STARTS
 from ..ring import (
     H_CLOSED,
@@ -42,8 +43,7 @@ _SHAPES_EVERY = 8
 
 
 def tracing() -> bool:
-    """Whether this is being compiled by torch rather than run. In C, torch is told to take it for True;
-    here `guard.Compiling` asks torch itself."""
+    """Whether torch compiles this rather than runs it: it is told to take the C one for True."""
     return False
 
 
@@ -323,6 +323,29 @@ class Core:
             self.guarded(self.device_begins, 0)
         if counting:
             self.count_batch(batch)
+
+
+class Face:
+    """The marks a user calls every step. Inside compiled code they are nothing."""
+
+    def __init__(self, recorder: Core) -> None:
+        self._recorder: Any = recorder
+
+    def lap(self, name: str) -> None:
+        """From here on it is `name`, until the next lap or `step()`: the cheapest mark."""
+        if not Compiling.check():
+            self._recorder.lap(name)
+
+    def step(
+        self, loss: Any = None, *, samples: int | None = None, tokens: int | None = None, **scalars: Any
+    ) -> None:
+        """One optimizer step is done. `loss` and other numbers are read without a device sync."""
+        if Compiling.check():
+            return
+        if loss is None and samples is None and tokens is None and not scalars:
+            self._recorder.step()
+        else:
+            self._recorder.step(loss, samples=samples, tokens=tokens, **scalars)
 
 
 class Phase:

@@ -25,7 +25,7 @@ COLUMNS = (
 
 def table(frame: Frame, room: Room, run: str | None = None, *, fix: bool = True) -> Block:
     """All findings, or those about one run; without the column of fixes when one stands beside."""
-    entries = [(h, f) for h, f in frame.findings() if run is None or f.run == run]
+    entries = [(h, f) for h, f in frame.findings(past=run is not None) if run is None or f.run == run]
     if not entries:
         return Block((line(Span(" Findings", "title"), width=room.width),), (_none(frame, room),))
     gap = 1 if room.width < 100 else 2
@@ -47,7 +47,7 @@ def key_of(host: HostFrame, finding: Finding) -> Hashable:
 
 
 def lookup(frame: Frame, key: Hashable) -> tuple[HostFrame, Finding] | None:
-    return next(((h, f) for h, f in frame.findings() if key_of(h, f) == key), None)
+    return next(((h, f) for h, f in frame.findings(past=True) if key_of(h, f) == key), None)
 
 
 def _rows(

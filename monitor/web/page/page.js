@@ -175,7 +175,9 @@ function draw(snapshot) {
     users.set(gpu.uuid, live.filter((run) => run.gpu_uuids.includes(gpu.uuid) || run.pids.some((pid) => pids.includes(pid))));
   }
   const shown = live.length ? live : snapshot.runs.slice(0, 4);
-  const ids = new Set(shown.map((run) => run.id));
+  // What was found about a run that has been run again since is no longer what to change.
+  const again = (run) => run.ended && snapshot.runs.some((other) => other.name === run.name && other.user === run.user && other.started > run.started);
+  const ids = new Set(shown.filter((run) => !again(run)).map((run) => run.id));
   byId("host").textContent = snapshot.host.hostname;
   byId("simulated").hidden = snapshot.source.kind !== "simulated";
   const trouble = snapshot.source.kind === "none" || !snapshot.source.ok ? `No GPU readings: ${snapshot.source.detail || "no reason given"}` : "";

@@ -185,8 +185,8 @@ def lines(report: dict[str, Any]) -> list[str]:
         "# What watching costs a step",
         "",
         f"`{report['command']}`, {report['date']}, {report['machine']}, load {report['load']}; median of "
-        f"{report['rounds']} rounds of short blocks that take turns. Added thread CPU ± its error / wall "
-        "time per step, in µs; bare steps as long as the column says.",
+        f"{report['rounds']} processes a way, in each short blocks that take turns with bare ones. Added "
+        "thread CPU ± its error / wall time of a usual step (the lower quartile of a block), in µs.",
         "",
         "| way | 1 ms step | 5 ms step | 20 ms step |",
         "|---|---|---|---|",
@@ -201,9 +201,9 @@ def lines(report: dict[str, Any]) -> list[str]:
         text.append(f"| {way} | {' | '.join(cells)} |")
     text += [
         "",
-        "`…_plain` is the Python core, for machines where the C one cannot be built. The mean leaves out the "
-        "slowest twentieth of all steps on both sides, and with it what we put off to some steps; by the "
-        "recorder's own account, with all of that in it, a 1 ms step costs "
+        "`…_plain` is the Python core, for machines where the C one cannot be built. What a tool does only "
+        "now and then is in no row; by our recorder's own account, with all of that in it (adding up, "
+        "readings once a second, close looks at a few steps), a 1 ms step costs "
         + ", ".join(f"`{way}` {report['ways'][way]['1']['own_us']:.1f} µs" for way in OURS)
         + f". The configuration probe, once: {report['ways']['laps']['1']['probe_us']:.0f} µs.",
     ]

@@ -1,10 +1,11 @@
 """One way of watching a loop, in a process of its own: ``python loop.py WAY``; prints JSON.
 
 The same training loop runs bare and watched, in short blocks that take turns, at three step sizes. Every
-step stamps both clocks, on both sides; the first two steps of a block are left out. All steps of a side
-count together, with their mean without the slowest twentieth: work that is put off to every twentieth
-step or oftener is in it, a neighbour's burst is not. The error is that of the difference, from the pairs
-of blocks. Where a tool cannot be taken out again once it is in, the bare blocks come first.
+step stamps both clocks, on both sides; the first two steps of a block are left out. A block counts with the
+lower quartile of its steps, a pair of blocks with their difference, a process with the median of its pairs:
+neighbours on a shared machine only ever add, and they add to some steps and some blocks. What a tool does
+only now and then is not in it; of ours the recorder keeps an account (`own_us`). The error is that of the
+median over pairs. Where a tool cannot be taken out again once it is in, the bare blocks come first.
 """
 
 from __future__ import annotations
@@ -244,28 +245,28 @@ class Side:
     """The steps of all blocks of one side."""
 
     def __init__(self) -> None:
-        self.cpu: list[int] = []
-        self.wall: list[int] = []
-        self.blocks: list[float] = []
+        self.cpu: list[float] = []
+        self.wall: list[float] = []
         self.own = [0, 0]
 
     def measure(self, loop: Loop, steps: int, bench: Bench) -> None:
         del bench.cpu[:], bench.wall[:]
         loop(steps)
-        cpu, wall = gaps(bench.cpu), gaps(bench.wall)
-        self.cpu += cpu
-        self.wall += wall
-        self.blocks.append(usual(cpu))
+        self.cpu.append(usual(gaps(bench.cpu)))
+        self.wall.append(usual(gaps(bench.wall)))
 
 
 def gaps(stamps: array[int]) -> list[int]:
     return [b - a for a, b in itertools.pairwise(stamps)][2:]
 
 
-def usual(values: list[int]) -> float:
+def usual(steps: list[int]) -> float:
     """µs."""
-    kept = sorted(values)[: len(values) - len(values) // 20]
-    return statistics.fmean(kept) / 1e3
+    return statistics.quantiles(steps, n=4)[0] / 1e3
+
+
+def apart(without: list[float], with_it: list[float]) -> list[float]:
+    return [b - a for a, b in zip(without, with_it, strict=True)]
 
 
 def take_turns(bench: Bench, bare: Loop, way: str, name: str) -> tuple[Side, Side]:
@@ -303,13 +304,13 @@ def main(way: str, chosen: list[str]) -> None:
             bench.run(steps, bench.loader(steps))
 
         without, with_it = take_turns(bench, bare, way, name)
-        apart = [b - a for a, b in zip(without.blocks, with_it.blocks, strict=True)]
-        low, _, high = statistics.quantiles(apart, n=4)
+        cpu, wall = apart(without.cpu, with_it.cpu), apart(without.wall, with_it.wall)
+        low, _, high = statistics.quantiles(cpu, n=4)
         found[name] = {
-            "bare_wall_us": usual(without.wall),
-            "added_cpu_us": usual(with_it.cpu) - usual(without.cpu),
-            "added_wall_us": usual(with_it.wall) - usual(without.wall),
-            "error_us": 0.93 * (high - low) / len(apart) ** 0.5,
+            "bare_wall_us": statistics.median(without.wall),
+            "added_cpu_us": statistics.median(cpu),
+            "added_wall_us": statistics.median(wall),
+            "error_us": 0.93 * (high - low) / len(cpu) ** 0.5,
         }
         if with_it.own[1]:
             found[name]["own_us"] = with_it.own[0] / with_it.own[1] / 1e3

@@ -327,3 +327,32 @@ def test_results_are_bit_equal(gpumon_dir: Path) -> None:
     monitor = TrainingMonitor.auto()
     assert train() == plain
     monitor.stop_monitoring()
+
+
+def test_updates_by_hand_without_a_loader(auto: Auto) -> None:
+    """Neither a DataLoader nor torch.optim: once that is clear, a backward pass is a step."""
+
+    def loop() -> None:
+        net = Net()
+        for _ in range(30):
+            net.loss(torch.randn(8, 4)).backward()
+            with torch.no_grad():
+                for parameter in net.model.parameters():
+                    parameter -= 0.01 * parameter.grad
+                    parameter.grad = None
+
+    found = auto(loop)
+    assert 20 <= found.header.head <= 22
+    assert found.records[-1].phases["backward"] > 0
+
+
+def test_a_long_accumulation_without_a_loader_is_not_updates_by_hand(auto: Auto) -> None:
+    def loop() -> None:
+        net = Net()
+        for _ in range(5):
+            for _ in range(6):
+                net.loss(torch.randn(8, 4)).backward()
+            net.optimizer.step()
+            net.optimizer.zero_grad()
+
+    assert auto(loop).header.head == 5

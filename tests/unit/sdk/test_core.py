@@ -95,7 +95,7 @@ class Asked:
         self.calls.append(("first_lap", name))
 
     def say(self, loss: Any = None, **more: Any) -> None:
-        self.calls.append(("say", (loss, more)))
+        self.calls.append(("say", (loss, {name: said for name, said in more.items() if said is not None})))
         self.tell(more.get("samples"), more.get("tokens"), loss)  # type: ignore[attr-defined]
 
     def device_begins(self, _: int) -> None:
@@ -178,12 +178,14 @@ def pair(native: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pair]:
 
 OPERATIONS = st.one_of(
     st.tuples(st.just("mark"), st.sampled_from([*range(ring.PHASE_SLOTS), OTHER])),
-    st.tuples(st.just("lap"), st.sampled_from(["data", "forward", "own", "for" + "ward", "unheard", 7])),
+    st.tuples(
+        st.just("lap"), st.sampled_from(["data", "forward", "own", "for" + "ward", "unheard", 7, (1, 2)])
+    ),
     st.tuples(st.just("push"), st.sampled_from([VALIDATE, FORWARD, OTHER])),
     st.tuples(st.sampled_from(["pop", "waiting", "end_step", "complete", "count_done"])),
     st.tuples(st.just("step")),
     st.tuples(st.just("step"), st.floats(-1e6, 1e6)),
-    st.tuples(st.just("count_batch"), st.sampled_from([[[1, 2], [3]], [[4] * 5], 0, "ab"])),
+    st.tuples(st.just("count_batch"), st.sampled_from([[[1, 2], [3]], ([4] * 5, 6), 0, "ab"])),
     st.tuples(st.just("sized"), st.sampled_from([(0,), (1,), None])),
 )
 
@@ -382,3 +384,24 @@ def test_phases_nest_and_leave_when_their_body_fails(pair: Pair) -> None:
         core.step()
     pair.same()
     assert pair.c.scratch[ring.W_PHASES + FORWARD] == 16 and pair.c.scratch[ring.W_PHASES + VALIDATE] == 7
+
+
+def test_a_face_marks_for_its_recorder(pair: Pair) -> None:
+    for module, core in zip(pair.modules, (pair.c, pair.python), strict=True):
+        pair.time.set(5 * 10**9)
+
+        class Monitor(module.Face):  # type: ignore[misc, name-defined]
+            pass
+
+        face = Monitor(core)
+        face.lap("for" + "ward")
+        pair.time.pass_by(21)
+        face.step()
+        face.step(0.25, samples=3)
+        face.lap("unheard")
+        assert face._recorder is core
+    pair.same()
+    with pytest.raises(TypeError, match="no recorder"):
+        pair.modules[0].Face(7)
+    unready = pair.modules[0].Face.__new__(pair.modules[0].Face)
+    unready.lap("forward")  # one that never got a recorder marks nothing
