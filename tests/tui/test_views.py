@@ -124,3 +124,17 @@ def test_the_tree_puts_workers_under_their_trainer_and_keeps_all() -> None:
     for before, entry in pairwise(tree):
         if entry.depth:
             assert entry.process.parent == before.process.pid or before.process.parent == entry.process.parent
+
+
+def test_what_was_found_about_a_run_that_was_run_again_is_past() -> None:
+    """Its own page still has it; the overview and the answer are about what is there to change now."""
+    made = scenes.SCENES["data-bound"](TICK)
+    (old,) = (run for run in made.runs if any(f.run == run.id for f in made.findings))
+    ended = msgspec.structs.replace(old, state="ended", ended=old.started + 60)
+    again = msgspec.structs.replace(old, id="again", started=old.started + 100)
+    before = frame_of(msgspec.structs.replace(made, runs=(ended,)))
+    after = frame_of(msgspec.structs.replace(made, runs=(again, ended)))
+    assert any(f.run == old.id for _, f in before.findings())
+    assert not any(f.run == old.id for _, f in after.findings())
+    assert any(f.run == old.id for _, f in after.findings(past=True))
+    assert verdict(after)[1] != verdict(before)[1]
