@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 
 .PHONY: grafana demo test quick lint bench bench-trainers clean
 
-$(STAMP): pyproject.toml constraints.txt sdk/core/native.c
+$(STAMP): pyproject.toml constraints.txt $(wildcard sdk/core/*.[ch])
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet -c constraints.txt -e '.[trainers,grafana,dev]'
 	touch $(STAMP)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from . import __version__, identity, registry, ring
 from .batch import BatchSize
 from .compiling import Compiling, check_with, look_for_torch, untraced
-from .core import NATIVE, Face, Phase, plain, tracing
+from .core import NATIVE, Face, Phase, tracing
 from .device import open_timer
 from .guard import say_once
 from .lifecycle import watch_gc
@@ -358,5 +358,7 @@ def _known_to_compiler() -> None:
     """torch's compiler is loaded, which every optimizer does: it must take our C functions for nothing."""
     check_with(tracing)
     if not untraced(Face.lap, Face.step):
+        from .core import plainfaces
+
         for name in ("lap", "step"):  # it can trace Python
-            setattr(TrainingMonitor, name, getattr(plain.Face, name))
+            setattr(TrainingMonitor, name, getattr(plainfaces.Face, name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import weakref
 from collections import Counter
 from collections.abc import Callable
@@ -9,7 +10,6 @@ from typing import Any
 
 from . import ring
 from .core import Core
-from .core.plain import clock
 from .device import DeviceTimer
 from .dynamo import graph_counts
 from .phases import BETWEEN, LIVE, OTHER, PhaseNames
@@ -17,6 +17,7 @@ from .ring import W_EPOCH, W_FLAGS, W_GC, W_PHASES, W_SAMPLES, W_TOKENS
 from .statistics import Totals
 from .writer import FOLD, RingWriter, Slots, memory_slots
 
+clock = time.monotonic_ns
 _HOUSEKEEPING_NS = 1_000_000_000
 WARMUP_STEPS = 2
 WARMUP_LIMIT = 10

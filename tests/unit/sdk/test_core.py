@@ -14,7 +14,7 @@ import threading
 from array import array
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,7 +22,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sdk import ring
-from sdk.core import plain
+from sdk.core import plain, plainfaces
 from sdk.phases import BETWEEN, DATA, FORWARD, OTHER, VALIDATE
 from sdk.writer import Slots, memory_slots
 from tests.conftest import require_program
@@ -128,7 +128,8 @@ class Pair:
         self.time = Time(native)
         monkeypatch.setattr(plain, "clock", lambda: self.time.now)
         self.c, self.python = make(native), make(plain)
-        self.modules = native, plain
+        faces = {name: getattr(plainfaces, name) for name in ("Face", "Phase", "Batches", "Loop")}
+        self.modules = native, SimpleNamespace(**faces)
 
     def both(self, what: str, *args: Any, **kwargs: Any) -> Any:
         mine, other = (getattr(core, what)(*args, **kwargs) for core in (self.c, self.python))
