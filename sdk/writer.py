@@ -25,6 +25,7 @@ _WEAK_ORDER = _MACHINE.lower() not in ("x86_64", "amd64", "i386", "i686")
 
 _WORDS, _COMMIT, _HEAD = ring.SLOT_WORDS, ring.W_COMMIT, ring.H_HEAD
 _DATA = ring.DATA_AT // 8
+_WORD = (1 << 64) - 1
 _EPOCH_1601 = 116_444_736_000_000_000
 """Windows counts 100 ns since 1601; this is 1970."""
 FOLD = 64
@@ -49,7 +50,7 @@ class Slots:
 
     def commit(self, record: memoryview | array[int]) -> None:
         """Append one record (`SLOT_WORDS` words; the two sequence words are set here)."""
-        number = self.words[_HEAD] + 1
+        number = self.words[_HEAD] + 1 & _WORD  # whoever else can write there must not break us
         if number == self.slots + 1:
             self.grow()
         words = self.words
