@@ -6,13 +6,14 @@ order, and a resumed run goes on at the exact sample where it stopped.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
 import torch
 from torch import Tensor
 
 
-class Plan:
+class Plan(ABC):
     """Base: a flat order of sample indices per epoch, cut into batches of `batch_size`."""
 
     def __init__(self, batch_size: int, *, drop_last: bool = False) -> None:
@@ -22,9 +23,9 @@ class Plan:
         self.device: torch.device | None = None
         """Where index batches are wanted; an epoch's order is copied there once."""
 
+    @abstractmethod
     def order(self, epoch: int) -> Tensor:
         """Sample indices of the whole epoch, all ranks together."""
-        raise NotImplementedError
 
     def share(self, rank: int, world: int) -> None:
         """Give this rank its part of every batch."""

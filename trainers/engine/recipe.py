@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +28,7 @@ class Data:
     validation: BatchSource
 
 
-class Recipe(Generic[C]):
+class Recipe(ABC, Generic[C]):
     """Subclass it: five methods and a few class attributes are a trainer."""
 
     name: ClassVar[str]
@@ -73,19 +74,21 @@ class Recipe(Generic[C]):
         prefetch = config.prefetch_factor or (platform_prefetch(workers) if self.on("workers") else 2)
         return LoaderSettings(num_workers=workers, prefetch_factor=prefetch, pin_memory=self.on("pinned"))
 
+    @abstractmethod
     def build_data(self) -> Data:
-        raise NotImplementedError
+        """What there is to train on."""
 
+    @abstractmethod
     def build_model(self) -> nn.Module:
-        raise NotImplementedError
+        """A fresh model."""
 
+    @abstractmethod
     def loss(self, model: nn.Module, batch: Batch) -> Tensor:
         """Mean loss of a batch, on the device."""
-        raise NotImplementedError
 
+    @abstractmethod
     def evaluate(self, model: nn.Module, source: BatchSource) -> dict[str, float]:
         """Metrics over a source. Accumulate on the device, read once at the end."""
-        raise NotImplementedError
 
     def on_epoch_end(self, model: nn.Module, epoch: int) -> None:
         """Room for what a recipe updates between epochs."""
