@@ -4,9 +4,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: grafana demo test quick lint bench bench-trainers clean
+.PHONY: grafana demo test quick lint bench bench-trainers faults fuzz sanitize soak clean
 
-$(STAMP): pyproject.toml constraints.txt $(wildcard sdk/core/*.[ch])
+$(STAMP): pyproject.toml constraints.txt $(wildcard sdk/*/*.[ch])
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet -c constraints.txt -e '.[trainers,grafana,dev]'
 	touch $(STAMP)
@@ -14,22 +14,55 @@ $(STAMP): pyproject.toml constraints.txt $(wildcard sdk/core/*.[ch])
 demo: $(STAMP)
 	$(BIN)/gpumon demo
 
+# Most of a test's time is spent waiting for processes: three files at a time, each in one process.
+PYTEST   := $(BIN)/python -m pytest
+TOGETHER := $(PYTEST) -n 3 --dist loadfile
+
+# What failed is run once more, with nothing beside it: a crowded machine is no reason to fail.
+AGAIN    := { echo 'make: once more, alone:'; $(PYTEST) --last-failed --last-failed-no-failures none -v; }
+
 test: lint
-	$(BIN)/python -m pytest
+	$(TOGETHER) -m 'not alone' || $(AGAIN)
+	$(PYTEST) -m alone || $(AGAIN)
 
 quick: lint
-	$(BIN)/python -m pytest -m 'not slow'
+	$(TOGETHER) -m 'not slow and not alone'
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# How many processes `make faults` kills; `make test` kills 20. From 200 on the figures are recorded.
+N ?= 200
+
+faults: $(STAMP)
+	$(BIN)/python -m tests.faults --kills $(N)
+
+fuzz: $(STAMP)
+	$(BIN)/python -m tests.faults.fuzz --rings 100000 --record
+	$(BIN)/python -m tests.faults.fuzz_daemon --rings 2000 --record
+	$(BIN)/python -m tests.faults.fuzz_api --examples 1000 --record
+	$(BIN)/python -m tests.faults.fuzz_files --examples 5000 --record
+	$(BIN)/python -m pytest --hypothesis-profile=explore tests/unit
+	$(MAKE) sanitize
+
+# The C core under the address and undefined-behaviour sanitizers, called as nobody would call it.
+sanitize: $(STAMP)
+	$(BIN)/python -m tests.faults.fuzz_core --calls 200000 --record
+
+# How long `make soak` measures, after 11 minutes of warm-up; its figures are recorded from 10 minutes on.
+MINUTES ?= 10
+
+soak: $(STAMP)
+	$(BIN)/python -m tests.soak --minutes $(MINUTES)
+
 bench: $(STAMP)
 	$(BIN)/python -m tests.benchmarks
 
 bench-trainers: $(STAMP)
-	$(BIN)/python -m tests.benchmarks.trainers
+	$(BIN)/python -m tests.benchmarks.trainers; status=$$?; \
+	$(BIN)/python -m tests.benchmarks.trainers.learning && exit $$status
 
 # Prometheus and Grafana in Docker, beside a running `gpumon daemon`; needs Docker with its compose plugin.
 grafana:

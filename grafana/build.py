@@ -44,8 +44,13 @@ def outputs() -> Iterator[tuple[Path, str]]:
     """Every generated file and what belongs into it."""
     for path, text in _sources():
         yield path, text
-        yield CHART / path.name, text
+        yield CHART / path.name, _compact(text) if path.suffix == ".json" else text
     yield HERE.parent / "docs" / "alerts.md", page()
+
+
+def _compact(text: str) -> str:
+    """A ConfigMap that `kubectl apply` takes must fit into an annotation of 262,144 bytes."""
+    return json.dumps(json.loads(text), separators=(",", ":"), sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def _sources() -> Iterator[tuple[Path, str]]:

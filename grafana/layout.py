@@ -26,6 +26,11 @@ from grafana_foundation_sdk.models.dashboard import (
 from grafana.panels import DATASOURCE, Builder, Q, target
 
 COLUMNS = 24
+SCHEMA_VERSION = 41
+"""Of Grafana 11.6, which compose.yaml starts: an older Grafana reads it, and a newer one moves it on by itself."""
+JOB = 'job=~"$job"'
+MACHINE = f'{JOB}, instance=~"$instance"'
+"""What the first two variables of every dashboard choose. Recorded figures of a run have no instance."""
 TITLES = {"cluster": "Cluster", "node": "Node and GPUs", "run": "Training run", "compare": "Compare two runs"}
 CARRY = "${datasource:queryparam}&${__url_time_range}"
 RUN_URL = "/d/gpumon-run?var-run=${__data.fields.Run}&" + CARRY
@@ -53,10 +58,11 @@ def frame(
 ) -> Any:  # fmt: skip
     """The whole dashboard, placed and numbered."""
     board = Dashboard(f"gpumon · {TITLES[name]}").uid(f"gpumon-{name}").description(about)
-    board = board.tags(["gpumon"]).time(span, "now").refresh("10s").timezone("browser").editable()
+    board = board.tags(["gpumon"]).time(span, "now").refresh("10s").timezone("browser").readonly()
     board = board.tooltip(DashboardCursorSync.CROSSHAIR).version(1)
     board = board.variables([_datasource(), *variables]).annotations(list(notes)).links(list(_links(name)))
     made: Any = _place(board, sections).build()
+    made.schema_version = SCHEMA_VERSION
     for shown in (*made.links, *made.annotations.list_val):
         shown.placement = None  # in the open, not inside the controls menu
     return made
@@ -88,6 +94,15 @@ def _place(board: Dashboard, sections: Sequence[Section]) -> Dashboard:
 
 def _datasource() -> DatasourceVariable:
     return DatasourceVariable("datasource").label("Prometheus").type("prometheus")
+
+
+def scope(*, many: bool = True) -> list[QueryVariable]:
+    """Scrape job and machine; `many`: several machines at once."""
+    machines = f"label_values(gpumon_build_info{{{JOB}}}, instance)"
+    return [
+        variable("job", "Scrape job", "label_values(gpumon_build_info, job)", many=True),
+        variable("instance", "Machine", machines, many=many),
+    ]
 
 
 def variable(name: str, label: str, query: str, *, many: bool = False, about: str = "") -> QueryVariable:

@@ -1,4 +1,4 @@
-"""Panels with the same manners: a unit, a description, a legend, and the datasource variable."""
+"""Panels with the same conventions: a unit, a description, a legend, and the datasource variable."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from grafana_foundation_sdk.models.common import (
     VisibilityMode,
     VizOrientation,
 )
-from grafana_foundation_sdk.models.dashboard import DynamicConfigValue, ValueMap
+from grafana_foundation_sdk.models.dashboard import ValueMap
 from grafana_foundation_sdk.models.heatmap import HeatmapColorMode
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
-from grafana.looks import PLAIN, Steps, by_threshold, fixed, thresholds
+from grafana.style import PLAIN, Steps, by_threshold, fixed, thresholds
 
 DATASOURCE = DataSourceRef(type_val="prometheus", uid="${datasource}")
 Builder = Any
@@ -123,12 +123,6 @@ def lines(
     for name, color in (colors or {}).items():
         panel = panel.override_by_name(name, fixed(color))
     return panel
-
-
-def on_the_right(panel: Builder, series: str, unit: str, color: str) -> Builder:
-    """Give a series of lines an axis of its own."""
-    axis = [DynamicConfigValue("unit", unit), DynamicConfigValue("custom.axisPlacement", "right")]
-    return panel.override_by_name(series, [*axis, *fixed(color)])
 
 
 def bars(

@@ -9,8 +9,8 @@ from grafana_foundation_sdk.builders import table
 from grafana_foundation_sdk.builders.common import TableFooterOptions
 from grafana_foundation_sdk.models.dashboard import DataTransformerConfig, DynamicConfigValue, ValueMap
 
-from grafana.looks import Steps
 from grafana.panels import Builder, Q, basis
+from grafana.style import Steps
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,3 +1,3 @@
-"""gpumon's daemon and its faces. `snapshot` is the currency; everything flows towards it or from it."""
+"""gpumon's daemon, screens and commands. Collectors produce a `Snapshot`; everything else consumes it."""
 
 __version__ = "0.1.0"

@@ -5,92 +5,23 @@ Every failure a user can do something about is a `UserError` that names the addr
 
 from __future__ import annotations
 
-import base64
 import http.client
 import json
-import os
 import socket
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote
 
-from monitor import settings as options
-from monitor.errors import EXIT_UNREACHABLE, UserError
-from monitor.snapshot import SchemaError, Snapshot, decode
+from monitor.model.address import resolve
+from monitor.model.errors import EXIT_UNREACHABLE, UserError
+from monitor.model.snapshot import SchemaError, Snapshot, decode
 
-CONNECT_VARIABLE = "GPUMON_CONNECT"
-SERVICE_SOCKET = Path("/run/gpumon") / options.SOCKET_NAME
-FORMS = "use http://HOST:PORT, https://HOST:PORT or unix:/path/to/gpumon.sock"
 TIMEOUT_SECONDS = 5.0
+"""A choice: a daemon answers within milliseconds unless the machine is in trouble."""
 RECONNECT_SECONDS = (0.2, 0.5, 1.0, 2.0)
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where a daemon is: a socket path, or host and port."""
-
-    url: str
-    path: Path | None = None
-    host: str = ""
-    port: int = 0
-    tls: bool = False
-    authorization: str | None = None
-
-
-def parse(url: str) -> Address:
-    """An address from what a user typed; a bare ``host:port`` and a bare path are understood too."""
-    if url.startswith("unix:"):
-        return Address(url, path=Path(url[5:].removeprefix("//")).expanduser())
-    if url.startswith(("/", "~", "./")):
-        return Address(f"unix:{url}", path=Path(url).expanduser())
-    parts = urlsplit(url if "://" in url else f"http://{url}")
-    try:
-        port = parts.port or (443 if parts.scheme == "https" else 9835)
-    except ValueError:
-        raise UserError(f"{url!r} is not an address of a daemon", hint=FORMS) from None
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UserError(f"{url!r} is not an address of a daemon", hint=FORMS)
-    shown = f"{parts.scheme}://{parts.hostname}:{port}"
-    return Address(
-        shown, host=parts.hostname, port=port, tls=parts.scheme == "https", authorization=_basic(parts)
-    )
-
-
-def _basic(parts: Any) -> str | None:
-    if parts.username is None:
-        return None
-    pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-    return "Basic " + base64.b64encode(pair.encode()).decode()
-
-
-def resolve(given: str | None = None) -> Address:
-    """``--connect``, else GPUMON_CONNECT, else the socket of the user's or the machine's daemon, else
-    the port. Nothing is contacted."""
-    named = given or os.environ.get(CONNECT_VARIABLE)
-    if named:
-        return parse(named)
-    settings = options.load()
-    for path in (settings.socket, SERVICE_SOCKET):
-        if path is not None and _trusted(path):
-            return Address(f"unix:{path}", path=path)
-    return parse(f"http://{settings.listen or options.DEFAULT_LISTEN}".replace("//0.0.0.0:", "//127.0.0.1:"))
-
-
-def _trusted(path: Path) -> bool:
-    """In a shared directory anybody can put a socket: believe our own, root's, and the service's."""
-    owner = _owner(path)
-    return owner is not None and (path == SERVICE_SOCKET or owner in (0, os.getuid()))
-
-
-def _owner(path: Path) -> int | None:
-    try:
-        return path.stat().st_uid
-    except OSError:
-        return None
 
 
 class _UnixConnection(http.client.HTTPConnection):
@@ -137,25 +68,29 @@ class Client:
         """Any answer of the API, decoded."""
         return json.loads(self.get(path))
 
-    def get(self, path: str) -> bytes:
-        """The body of a GET; an answer other than 200 is a `UserError` with the daemon's own words."""
+    def post_json(self, path: str) -> Any:
+        """The same for a question that may write something down."""
+        return json.loads(self.get(path, method="POST"))
+
+    def get(self, path: str, *, method: str = "GET") -> bytes:
+        """The body of an answer; one other than 200 is a `UserError` with the daemon's own words."""
         fresh = self._connection is None
         try:
-            return self._ask(path)
+            return self._ask(path, method)
         except (http.client.HTTPException, OSError) as error:
             self.close()
             if fresh:
                 raise self._unreachable(error) from None
         try:  # the kept connection was gone: the daemon restarted
-            return self._ask(path)
+            return self._ask(path, method)
         except (http.client.HTTPException, OSError) as error:
             self.close()
             raise self._unreachable(error) from None
 
-    def _ask(self, path: str) -> bytes:
+    def _ask(self, path: str, method: str) -> bytes:
         if self._connection is None:
             self._connection = self._open(self.timeout)
-        self._connection.request("GET", quote(path, safe="/?&=%:,+-._~"), headers=self._headers())
+        self._connection.request(method, quote(path, safe="/?&=%:,+-._~"), headers=self._headers())
         response = self._connection.getresponse()
         body = response.read()
         self._check(response.status, body, path)

@@ -9,13 +9,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .monitor import TrainingMonitor
-    from .summary import Summary
+    from .loop.monitor import TrainingMonitor
+    from .loop.summary import Summary
 
 __version__ = "0.1.0"
 __all__ = ["Summary", "TrainingMonitor", "__version__"]
 
-_HOMES = {"TrainingMonitor": ".monitor", "Summary": ".summary"}
+_HOMES = {"TrainingMonitor": ".loop.monitor", "Summary": ".loop.summary"}
 
 
 def __getattr__(name: str) -> Any:

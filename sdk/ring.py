@@ -3,7 +3,7 @@
 The writer maps the file and stores aligned 8-byte words; it needs no thread, no lock and no system
 call per step. The reader uses `pread` only (a mapped file that somebody truncates is a SIGBUS) and
 treats every file as hostile. This module is the format, and nothing else: it imports only the
-standard library and is the one module `monitor` may import from `sdk`.
+standard library. `monitor` may import it and `statistics` from `sdk`, and nothing else.
 
 Layout (little-endian 64-bit words)::
 
@@ -23,7 +23,10 @@ import os
 import struct
 import sys
 from array import array
+from collections.abc import Sequence
 from typing import Any, NamedTuple
+
+from .folder import problem
 
 MAGIC = int.from_bytes(b"GPUMONR1", "little")
 VERSION = 1
@@ -52,6 +55,9 @@ H_OVERHEAD = 14
 """ns the monitor itself spent in the loop so far."""
 H_CLOSED = 15
 """Steps whose work is done, committed or not: what a killed writer could not commit is counted as lost."""
+H_REQUESTS = 16
+"""Random: part of the name of the folder in which the owner may put a request (`request_folder`), so that
+nobody else can take that name first. 0: the writer takes none."""
 HEADER_WORDS = 128
 
 SCALARS_AT = 1024
@@ -76,7 +82,10 @@ W_DEVICE_SEQ = 24
 """Which record the three device words belong to (device results arrive some steps late); 0: none."""
 W_DEVICE_BUSY = 25
 W_DEVICE_STARVED = 26
-W_QUEUE_DEPTH = 27
+"""ns of the step in which the device worked, and in which it had nothing to do; together they are the step as
+the device saw it."""
+W_DEVICE_LAG = 27
+"""ns by which the device was behind the host, on average over the step's marks."""
 W_LOSS = 28
 """float64 bits; NaN when the step had none."""
 W_GC = 29
@@ -94,11 +103,16 @@ F_EPOCH_START = 2
 F_COMPILED = 4
 """dynamo compiled something during this step."""
 F_NO_UPDATE = 8
-"""A micro-batch of gradient accumulation: no optimizer step."""
+"""The step's update was skipped (a gradient scaler found gradients that are not finite)."""
 F_CAPTURED = 16
 """Ran as a CUDA graph (or was captured): phases inside are not visible."""
 F_SAMPLED = 32
-"""The SDK looked closely (hotspots, counters) in this step: kept out of the steady figures."""
+"""The SDK sampled or profiled this step: kept out of the steady figures."""
+
+MICRO_BATCHES_SHIFT = 16
+MOST_MICRO_BATCHES = 0xFFFF
+"""The flags word also has, from this bit on, how many micro-batches the step had (gradient accumulation):
+0 is one, a larger number of them is cut off."""
 
 # Phases. Ids 0–11 are fixed, 12–15 are the user's own, named in meta["phases"].
 PHASES = (
@@ -116,6 +130,7 @@ PHASES = (
     "sync",
 )
 PHASE_SLOTS = 16
+"""Twelve fixed phases and four of the user's."""
 LIVE_NONE = 255
 """Phase id in H_LIVE when no named phase is open (time goes to ``other``)."""
 
@@ -124,6 +139,8 @@ S_RUNNING = 0
 S_ENDED = 1
 S_FAILED = 2
 """The loop ended by an exception."""
+S_INTERRUPTED = 3
+"""Somebody ended it: Ctrl-C, or a request to terminate."""
 
 KIND_TRAINER = "trainer"
 KIND_WORKER = "worker"
@@ -131,10 +148,15 @@ KIND_WORKER = "worker"
 WORKER_PHASES = ("wait", "fetch", "collate", "send")
 
 SUFFIX = ".ring"
+REQUEST, STATE, TRACE = "request.json", "state.json", "trace.json"
+"""In a folder of requests: what the owner asks for, what the writer says about it, what it has written."""
+TAKING, WRITTEN, REFUSED = "taking", "written", "refused"
+"""What the state says; without one the request has not been seen."""
 MAX_UNCOMMITTED = 4096
-"""No writer lags behind further: a header that says more is broken."""
+"""No writer can lag further behind: a larger value means a broken header."""
 INITIAL_SLOTS = 4096
 MAX_BYTES = 64 * 1024 * 1024
+"""Choices: a ring starts with 1 MiB and grows while ten minutes do not fit, up to this."""
 
 _NAN = struct.unpack("<Q", struct.pack("<d", float("nan")))[0]
 EMPTY_RECORD = array("Q", [0] * SLOT_WORDS)
@@ -146,8 +168,16 @@ def float_bits(value: float) -> int:
     return int(struct.unpack("<Q", struct.pack("<d", value))[0])
 
 
-def bits_float(word: int) -> float:
-    return float(struct.unpack("<d", struct.pack("<Q", word))[0])
+def micro_batches(flags: int) -> int:
+    """How many micro-batches a step had, from its flags word."""
+    return max(1, flags >> MICRO_BATCHES_SHIFT & MOST_MICRO_BATCHES)
+
+
+def count_micro_batches(flags: Sequence[int]) -> int:
+    """All micro-batches of some steps; of most runs that is one for each."""
+    if max(flags, default=0) < 1 << MICRO_BATCHES_SHIFT:
+        return len(flags)
+    return sum(map(micro_batches, flags))
 
 
 def pack_live(phase: int, since_ns: int) -> int:
@@ -156,6 +186,11 @@ def pack_live(phase: int, since_ns: int) -> int:
 
 def unpack_live(word: int) -> tuple[int, int]:
     return word >> 56, word & 0x00FF_FFFF_FFFF_FFFF
+
+
+def request_folder(path: str, requests: int) -> str:
+    """Where the owner of this ring may put a request: a folder beside it that only the owner can enter."""
+    return f"{path.removesuffix(SUFFIX)}.{requests:016x}.profile"
 
 
 def default_directory() -> str:
@@ -170,7 +205,7 @@ def default_directory() -> str:
 
         base = tempfile.gettempdir()
     shared = os.path.join(base, "gpumon")
-    if os.path.isdir(shared) and os.access(shared, os.W_OK | os.X_OK):
+    if os.path.isdir(shared) and os.access(shared, os.W_OK | os.X_OK) and problem(shared) is None:
         return shared
     uid = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
     return os.path.join(base, f"gpumon-{uid}")
@@ -200,6 +235,7 @@ class Header(NamedTuple):
     pid_started: int
     overhead_ns: int
     closed: int
+    requests: int
 
 
 def _exactly(fd: int, count: int, at: int) -> bytes:
@@ -224,7 +260,7 @@ def read_header(fd: int, size: int) -> Header:
     slots = words[H_SLOTS]
     if not 0 < slots <= (size - DATA_AT) // SLOT_BYTES:
         raise RingError(f"{slots} slots do not fit a file of {size} bytes")
-    if words[H_STATE] > S_FAILED or not 0 < words[H_PID] < 1 << 31:
+    if words[H_STATE] > S_INTERRUPTED or not 0 < words[H_PID] < 1 << 31:
         raise RingError("header words out of range")
     phase, since = unpack_live(words[H_LIVE])
     return Header(
@@ -242,6 +278,7 @@ def read_header(fd: int, size: int) -> Header:
         pid_started=words[H_PID_STARTED],
         overhead_ns=words[H_OVERHEAD],
         closed=min(words[H_CLOSED], words[H_HEAD] + MAX_UNCOMMITTED),
+        requests=words[H_REQUESTS],
     )
 
 
@@ -309,14 +346,6 @@ def _whole_records(words: memoryview, first: int) -> int:
         return len(numbers)
     pairs = zip(begins, commits, numbers, strict=True)
     return next((at for at, (a, b, n) in enumerate(pairs) if not a == b == n), len(numbers))
-
-
-def read_records(fd: int, header: Header, after: int, limit: int) -> tuple[list[memoryview], int, int]:
-    """`read_block` record by record: (records as word views, new cursor, lost)."""
-    block = read_block(fd, header, after, limit)
-    words = block.raw.cast("Q") if block.count else memoryview(b"")
-    records = [words[at * SLOT_WORDS : (at + 1) * SLOT_WORDS] for at in range(block.count)]
-    return records, block.cursor, block.lost
 
 
 def _oldest_whole(fd: int, header: Header) -> int:

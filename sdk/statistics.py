@@ -1,131 +1,218 @@
-"""Whole-run figures in constant memory: a histogram with 3 % buckets and a sum per phase."""
+"""Statistics of training steps in bounded memory: one implementation for `TrainingMonitor.get_summary()` and
+for everything the daemon shows of a run. Only the standard library; `monitor` imports this and `ring`.
+
+A step's own time is begin to begin, less what gpumon itself cost and less validation and checkpoints, which
+are counted as phases. All sums are integers (ns), so no figure depends on how records were grouped.
+"""
 
 from __future__ import annotations
 
-from array import array
+import math
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import accumulate, repeat
+from operator import add, mul, rshift, sub
 
 from . import ring
-from .phases import OTHER
 
-_SUB_BITS = 5
-_SUB = 1 << _SUB_BITS
-STEADY, SAMPLED, WARMUP = range(3)
-_UNSTEADY = ring.F_WARMUP | ring.F_SAMPLED
+NOT_STEADY = ring.F_WARMUP | ring.F_SAMPLED
+"""Steps with one of these flags are in no steady figure."""
+APART = ("validate", "checkpoint")
+"""Phases that are no part of a step's own time, however short each one is."""
+_APART = tuple(ring.PHASES.index(name) for name in APART)
+_SUB_BITS = 6
+"""Buckets are 1/64 of a power of two wide, so the middle of one is within 0.8 % of every value in it."""
 
 
-class Histogram:
-    """Counts of durations; a bucket is 1/32 of a power of two wide."""
+TELLING_NS = 10 * 10**9
+"""A choice: a run so long says what gpumon costs. In a shorter one that is what is done once (the probe, the
+first sampled steps), and a share of it would say nothing about the training."""
 
-    __slots__ = ("counts", "total")
+
+def overhead_ratio(spent_ns: int, lasted_ns: int) -> float | None:
+    """What gpumon cost as a share of a run's time; None when the run is too short to say."""
+    return min(1.0, spent_ns / lasted_ns) if spent_ns and lasted_ns >= TELLING_NS else None
+
+
+def less(whole: list[int], part: list[int]) -> list[int]:
+    """Element by element, never below 1 ns: a step takes some time, whatever is taken out of it."""
+    left = list(map(sub, whole, part))
+    return left if min(left) > 0 else [max(1, value) for value in left]
+
+
+def own_times(net: list[int], phases: Mapping[int, list[int]]) -> list[int]:
+    """What is left of each step without the phases that are counted apart."""
+    for phase in _APART:
+        column = phases.get(phase)
+        if column is not None and any(column):
+            net = less(net, column)
+    return net
+
+
+def _shift(value: int) -> int:
+    """Values below 128 have a bucket of their own; above, buckets double in width with every power of two: a
+    value's bucket is (shift << 6) + (value >> shift)."""
+    return max(0, value.bit_length() - _SUB_BITS - 1)
+
+
+def _lower_edge(bucket: int) -> int:
+    shift = max(0, (bucket >> _SUB_BITS) - 1)
+    return (bucket - (shift << _SUB_BITS)) << shift
+
+
+class Distribution:
+    """Positive ns: exact count, sum, min and max; quantiles from the buckets."""
+
+    __slots__ = ("buckets", "count", "high", "low", "squares", "total")
 
     def __init__(self) -> None:
-        self.counts = array("Q", bytes(8 * 65 * _SUB))
+        self.buckets: dict[int, int] = {}
+        self.count = 0
         self.total = 0
+        self.squares = 0
+        self.low = 0
+        self.high = 0
 
-    def add(self, value: int) -> None:
-        bits = value.bit_length()
-        shift = bits - _SUB_BITS - 1
-        sub = (value >> shift) & (_SUB - 1) if shift > 0 else value & (_SUB - 1)
-        self.counts[(bits << _SUB_BITS) + sub] += 1
-        self.total += 1
+    def add(self, values: Sequence[int]) -> None:
+        """Sorted once, then counted one power of two at a time, where all buckets have the same width: what
+        is done for each value is done in C, and keeps the daemon's reader within its budget without numpy."""
+        if not values:
+            return
+        ordered = sorted(values)
+        self.low = min(self.low, ordered[0]) if self.count else ordered[0]
+        self.high = max(self.high, ordered[-1])
+        self.count += len(ordered)
+        self.total += sum(ordered)
+        self.squares += sum(map(mul, ordered, ordered))
+        at, mine = 0, self.buckets
+        while at < len(ordered):
+            shift = _shift(ordered[at])
+            end = bisect_left(ordered, 1 << (shift + _SUB_BITS + 1), at)
+            base = shift << _SUB_BITS
+            for part, count in Counter(map(rshift, ordered[at:end], repeat(shift))).items():
+                mine[base + part] = mine.get(base + part, 0) + count
+            at = end
 
-    def quantile(self, share: float) -> float | None:
-        """Middle of the bucket that holds the given share of all values; None when empty."""
-        if not self.total:
-            return None
-        left = share * self.total
-        for index, count in enumerate(self.counts):
-            left -= count
-            if count and left <= 0:
-                return _middle(index)
-        return None
+    def merge(self, other: Distribution) -> None:
+        if not other.count:
+            return
+        self.low = min(self.low, other.low) if self.count else other.low
+        self.high = max(self.high, other.high)
+        self.count += other.count
+        self.total += other.total
+        self.squares += other.squares
+        if not self.buckets:
+            self.buckets = other.buckets.copy()
+            return
+        mine = self.buckets
+        for bucket, count in other.buckets.items():
+            mine[bucket] = mine.get(bucket, 0) + count
+
+    def quantiles(self, shares: Sequence[float]) -> list[float]:
+        """Values in ns at `shares` (ascending); only for a distribution that is not empty."""
+        buckets = sorted(self.buckets)
+        passed = list(accumulate(map(self.buckets.__getitem__, buckets)))
+        places = (bisect_left(passed, share * self.count) for share in shares)
+        return [self._middle(buckets[at]) if at < len(buckets) else float(self.high) for at in places]
+
+    def _middle(self, bucket: int) -> float:
+        middle = (_lower_edge(bucket) + _lower_edge(bucket + 1) - 1) / 2
+        return min(max(middle, self.low), self.high)
+
+    def seconds(self) -> dict[str, float]:
+        """mean, p50, p95, p99, min, max and stddev in seconds; empty without values."""
+        if not self.count:
+            return {}
+        mean = self.total / self.count
+        variance = max(0.0, self.squares / self.count - mean * mean)
+        p50, p95, p99 = self.quantiles((0.5, 0.95, 0.99))
+        found = {"mean": mean, "p50": p50, "p95": p95, "p99": p99, "min": self.low, "max": self.high}
+        return {name: ns / 1e9 for name, ns in found.items()} | {"stddev": math.sqrt(variance) / 1e9}
 
 
-def _middle(index: int) -> float:
-    bits, sub = index >> _SUB_BITS, index & (_SUB - 1)
-    shift = bits - _SUB_BITS - 1
-    if shift < 0:
-        return float(sub)
-    return float((_SUB + sub) << shift) + (1 << shift) / 2
+class StepSums:
+    """Sums over some steps, and the distribution of their own times."""
 
-
-class Group:
-    """Sums over the records of one kind."""
-
-    __slots__ = ("fastest", "gc_ns", "histogram", "ns", "phases", "samples", "slowest")
+    __slots__ = (
+        "micro_batches", "net_ns", "overhead_ns", "phase_ns", "raw_ns", "samples", "steady", "steps",
+        "tokens",
+    )  # fmt: skip
 
     def __init__(self) -> None:
-        self.histogram = Histogram()
-        self.phases = [0] * (OTHER + 1)
-        self.ns = self.samples = self.slowest = self.gc_ns = 0
-        self.fastest = 1 << 62
+        self.steps = self.micro_batches = self.samples = self.tokens = 0
+        self.raw_ns = self.overhead_ns = self.net_ns = 0
+        self.phase_ns = [0] * ring.PHASE_SLOTS
+        self.steady = Distribution()
+
+    def add_steps(
+        self, raw: list[int], overhead: list[int], samples: int, tokens: int, phases: Mapping[int, int]
+    ) -> list[int]:
+        """Add the sums of some steps (`phases`: id → ns); gives each step's ns without our overhead. Which of
+        them go into the distribution is the caller's to say."""
+        net = less(raw, overhead)
+        self.steps += len(raw)
+        self.samples += samples
+        self.tokens += tokens
+        self.raw_ns += sum(raw)
+        self.overhead_ns += sum(overhead)
+        self.net_ns += sum(net)
+        for phase, took in phases.items():
+            self.phase_ns[phase] += took
+        return net
+
+    def merge_sums(self, other: StepSums) -> None:
+        self.steps += other.steps
+        self.micro_batches += other.micro_batches
+        self.samples += other.samples
+        self.tokens += other.tokens
+        self.raw_ns += other.raw_ns
+        self.overhead_ns += other.overhead_ns
+        self.net_ns += other.net_ns
+        self.phase_ns = list(map(add, self.phase_ns, other.phase_ns))
+        self.steady.merge(other.steady)
 
     @property
-    def steps(self) -> int:
-        return self.histogram.total
+    def other_ns(self) -> int:
+        """Time in no named phase."""
+        return max(0, self.net_ns - sum(self.phase_ns))
 
-    def add(self, words: memoryview, used: tuple[int, ...]) -> None:
-        """Add whole records, column by column: one pass in C for each."""
-        begins = words[ring.W_BEGIN :: ring.SLOT_WORDS].tolist()
-        ends = words[ring.W_END :: ring.SLOT_WORDS].tolist()
-        durations = [end - begin for begin, end in zip(begins, ends, strict=True)]
-        for duration in durations:
-            self.histogram.add(duration)
-        self.ns += sum(durations)
-        self.fastest = min(self.fastest, *durations)
-        self.slowest = max(self.slowest, *durations)
-        self.samples += _column(words, ring.W_SAMPLES)
-        self.gc_ns += _column(words, ring.W_GC)
-        for phase in used:
-            self.phases[phase] += _column(words, ring.W_PHASES + phase)
+    @property
+    def total_ns(self) -> int:
+        """All phases and the rest: what shares are of."""
+        return sum(self.phase_ns) + self.other_ns
+
+    def shares(self, names: Sequence[str]) -> dict[str, float]:
+        """Phase name → share of the time; sums to 1, empty without steps."""
+        total = self.total_ns
+        if not total:
+            return {}
+        found: dict[str, float] = {}
+        for phase, value in enumerate(self.phase_ns):
+            if value:
+                found[names[phase]] = found.get(names[phase], 0.0) + value / total
+        found["other"] = found.get("other", 0.0) + self.other_ns / total
+        return found
+
+    def count_micro_batches(self, flags: Sequence[int]) -> None:
+        """Of the steps with these flags words."""
+        self.micro_batches += ring.count_micro_batches(flags)
+
+    @property
+    def micro_batches_per_step(self) -> float | None:
+        """None where every step has one: no gradients are accumulated."""
+        return self.micro_batches / self.steps if self.micro_batches > self.steps else None
+
+    def per_second(self, amount: int) -> float | None:
+        """`amount` per second of all the time these steps took."""
+        return amount * 1e9 / self.raw_ns if amount and self.raw_ns else None
 
 
-def _column(words: memoryview, at: int) -> int:
-    return sum(words[at :: ring.SLOT_WORDS].tolist())
+_STUDENT = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
+            2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086)  # fmt: skip
+_MANY = 2.0
 
 
-class Totals:
-    """Sums over all records: steady ones, closely watched ones, warm-up. Records are added up where they
-    lie, many at once: that is five times cheaper than one by one."""
-
-    __slots__ = ("_groups", "epoch_wait_ns", "epochs", "samples", "tokens", "used")
-
-    def __init__(self) -> None:
-        self._groups = (Group(), Group(), Group())
-        self.used: tuple[int, ...] = ()
-        self.samples = self.tokens = self.epochs = self.epoch_wait_ns = 0
-
-    def use(self, phase: int) -> None:
-        """Remember which phases there are."""
-        if phase != OTHER and phase not in self.used:
-            self.used = (*self.used, phase)
-
-    def add(self, words: memoryview) -> None:
-        """Add whole records."""
-        if not words:
-            return
-        self.samples += _column(words, ring.W_SAMPLES)
-        self.tokens += _column(words, ring.W_TOKENS)
-        flags = words[ring.W_FLAGS :: ring.SLOT_WORDS].tolist()
-        if not any(flags):
-            self._groups[STEADY].add(words, self.used)
-            return
-        for number, flag in enumerate(flags):
-            if flag & ring.F_EPOCH_START:
-                self.epochs += 1
-                self.epoch_wait_ns += words[number * ring.SLOT_WORDS + ring.W_PHASES]
-        if not any(flag & _UNSTEADY for flag in flags):
-            self._groups[STEADY].add(words, self.used)
-            return
-        for number, flag in enumerate(flags):
-            kind = WARMUP if flag & ring.F_WARMUP else SAMPLED if flag & ring.F_SAMPLED else STEADY
-            self._groups[kind].add(
-                words[number * ring.SLOT_WORDS : (number + 1) * ring.SLOT_WORDS], self.used
-            )
-
-    def group(self, kind: int) -> Group:
-        return self._groups[kind]
-
-    def typical(self) -> Group:
-        """The steady steps; of a very short run what there is."""
-        return max(self._groups, key=lambda group: (min(group.steps, 3), group is self._groups[STEADY]))
+def student(freedom: int) -> float:
+    """Two-sided 95 % of Student's distribution by degrees of freedom, from 1 on."""
+    return _STUDENT[freedom - 1] if freedom <= len(_STUDENT) else _MANY

@@ -60,7 +60,7 @@ class FakeRank:
             int(self.busy * period),
             int((1 - self.busy) * period),
         )
-        record[ring.W_QUEUE_DEPTH] = 1
+        record[ring.W_DEVICE_LAG] = 1
         self.writer.commit(record)
         self.steps, self.next = self.steps + 1, self.next + period
         for index, value in enumerate((5e9, 6e9, 1 - math.exp(-self.steps / 500))):

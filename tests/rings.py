@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,20 @@ class RingFile:
         return found
 
 
+def bits_float(word: int) -> float:
+    """The float64 that a word stores."""
+    return float(struct.unpack("<d", struct.pack("<Q", word))[0])
+
+
+def read_records(fd: int, header: ring.Header) -> tuple[list[memoryview], int, int]:
+    """All records as views of their words, the number of the newest, and how many were lost."""
+    block = ring.read_block(fd, header, 0, 1 << 30)
+    words = block.raw.cast("Q") if block.count else memoryview(b"")
+    size = ring.SLOT_WORDS
+    records = [words[at * size : (at + 1) * size] for at in range(block.count)]
+    return records, block.cursor, block.lost
+
+
 def read_ring(path: Path) -> RingFile:
     """The whole ring; read + lost = written is asserted here, for every test that reads one."""
     fd = os.open(path, os.O_RDONLY)
@@ -43,7 +58,7 @@ def read_ring(path: Path) -> RingFile:
         header = ring.read_header(fd, os.fstat(fd).st_size)
         meta = ring.read_meta(fd)
         assert meta is not None
-        raw, cursor, lost = ring.read_records(fd, header, 0, 1 << 30)
+        raw, cursor, lost = read_records(fd, header)
         assert cursor == header.head == len(raw) + lost
         scalars = dict(zip(meta.get("scalars", []), ring.read_scalars(fd), strict=False))
     finally:

@@ -2,38 +2,29 @@
 
 from __future__ import annotations
 
-from monitor.snapshot import (
-    STEP_BUCKETS,
+from typing import Any
+
+from msgspec.structs import replace
+
+from monitor.model import facts
+from monitor.model.finding import Finding, Remedy, Speedup
+from monitor.model.gpu import (
     Activity,
-    Cgroup,
-    Collector,
-    Cpu,
-    Device,
-    Disk,
     Errors,
-    Exemplar,
-    Finding,
     Gpu,
     GpuProcess,
-    Host,
-    Memory,
+    Holder,
     MigInstance,
-    Network,
     Nvlink,
+    NvlinkLink,
     Pcie,
-    Phase,
-    Pressure,
-    Process,
     Range,
-    Rank,
-    Remedy,
-    Run,
-    Snapshot,
     Source,
-    Speedup,
-    Stall,
-    Times,
 )
+from monitor.model.host import Cgroup, Cpu, Disk, Host, Memory, Network, Pressure, Process
+from monitor.model.owner import RingCount
+from monitor.model.run import STEP_BUCKETS, Device, Exemplar, Phase, Rank, Run, Stall, Times
+from monitor.model.snapshot import Collector, Snapshot
 
 NOW = 1_800_000_000.0
 RUN = "resnet-1"
@@ -56,6 +47,7 @@ def gpu(index: int = 0) -> Gpu:
         memory_used_bytes=40 << 30,
         memory_total_bytes=80 << 30,
         memory_reserved_bytes=1 << 20,
+        memory_free_bytes=39 << 30,
         power_watts=310.5,
         power_limit_watts=700.0,
         energy_joules=123456.7,
@@ -68,16 +60,36 @@ def gpu(index: int = 0) -> Gpu:
         sm_clock_max_hertz=1.98e9,
         memory_clock_hertz=2.6e9,
         memory_clock_max_hertz=2.6e9,
+        graphics_clock_hertz=1.7e9,
+        video_clock_hertz=1.5e9,
+        throttle_seconds={"sw_power_cap": 12.5},
+        compute_mode="default",
+        recovery_action="none",
+        fabric_state="completed",
+        fabric_health="healthy",
+        virtualization="none",
+        vgpus=0,
+        vgpu_licensed=True,
         pstate=0,
         fan_ratio=0.3,
         throttle={"gpu_idle": False, "sw_power_cap": True},
         pcie=Pcie(4, 5, 8, 16, 1e9, 2e9, 3),
-        nvlink=Nvlink(18, 1e10, 2e10, 4.5e11),
+        nvlink=Nvlink(
+            18,
+            1e10,
+            2e10,
+            4.5e11,
+            transmit_bytes=1 << 40,
+            receive_bytes=1 << 41,
+            errors={"replay": 3},
+            links=(NvlinkLink(0, True, 1 << 30, 1 << 31, {"replay": 2}),),
+        ),
         errors=Errors(1, 0, 5, 0, 1, 0, False, False, 2, 0, True, {"79": 1}, 79, NOW - 60),
-        activity=Activity(0.5, 0.4, 0.3, 0.2),
+        activity=Activity(0.5, 0.4, 0.3, 0.2, 0.6, 0.01, 0.15, 0.07),
         mig_enabled=True,
         mig=(MigInstance("MIG-1", "1g.10gb", 1, 0, 1 << 30, 10 << 30),),
         processes=(GpuProcess(101, memory_bytes=8 << 30, sm_ratio=0.4),),
+        holders=(Holder(pod="resnet-0", namespace="team-a", container="main"), Holder(slurm_job="4711")),
         ranges={"power_watts": Range(200.0, 300.0, 400.0, 10)},
     )
 
@@ -126,7 +138,16 @@ def rank(number: int = 0) -> Rank:
         ),
         iterations_per_second=40.0,
         samples_per_second=1280.0,
-        device_times=Device(0.4, 0.6, 0.5, 100, 1, 40.0, 60.0),
+        device_times=Device(
+            busy_ratio=0.4,
+            starved_ratio=0.6,
+            bound="data",
+            lag_seconds=0.002,
+            measured_steps=100,
+            skipped_steps=1,
+            busy_seconds=40.0,
+            starved_seconds=60.0,
+        ),
         stalls=(Stall("validate", 3, 9.0, 0.09, 300.0, 3.0, 900),),
         loss=0.5,
         scalars={"accuracy": 0.9, "cuda.allocated_bytes": 5e9, "cuda.reserved_bytes": 6e9},
@@ -191,11 +212,19 @@ def finding() -> Finding:
     )
 
 
+def changed(**parts: Any) -> Snapshot:
+    """The scene with other parts, and the facts that follow from them."""
+    return facts.complete(replace(snapshot(), **parts))
+
+
 def snapshot(seq: int = 7) -> Snapshot:
     processes = (
         Process(
             101,
             role="trainer",
+            name="python",
+            user="ada",
+            slurm_job="4711",
             cpu_ratio=1.0,
             rss_bytes=2 << 30,
             threads=8,
@@ -207,21 +236,25 @@ def snapshot(seq: int = 7) -> Snapshot:
         Process(201, 101, "worker", cpu_ratio=0.5, rss_bytes=1 << 30, threads=2, run=RUN, rank=0),
         Process(202, 101, "worker", cpu_ratio=0.25, rss_bytes=1 << 30, threads=2, run=RUN, rank=0),
     )
-    return Snapshot(
-        seq=seq,
-        time=NOW,
-        monotonic=5000.0,
-        interval_seconds=1.0,
-        source=Source("nvml", True, None, "550.54", "12.4", "12.550.54"),
-        host=host(),
-        gpus=(gpu(0), lost_gpu(1)),
-        processes=processes,
-        runs=(run(),),
-        findings=(finding(),),
-        collectors=(
-            Collector("gpu", True, 0.004, NOW, 0),
-            Collector("host", False, 0.001, NOW - 5, 3, "OSError: no"),
-        ),
-        dropped={"processes": 2, "rings": 0},
-        version="0.1.0",
+    return facts.complete(
+        Snapshot(
+            seq=seq,
+            time=NOW,
+            monotonic=5000.0,
+            interval_seconds=1.0,
+            source=Source("nvml", True, None, "550.54", "12.4", "12.550.54"),
+            host=host(),
+            gpus=(gpu(0), lost_gpu(1)),
+            processes=processes,
+            runs=(run(),),
+            findings=(finding(),),
+            collectors=(
+                Collector("gpu", True, 0.004, NOW, 0),
+                Collector("host", False, 0.001, NOW - 5, 3, "OSError: no"),
+            ),
+            dropped={"processes": 2, "rings": 0},
+            ring_trouble=(RingCount(1000, "ada", "size", 3), RingCount(1001, "bob", "run", 1)),
+            rule_errors={"input.bound": 1},
+            version="0.1.0",
+        )
     )

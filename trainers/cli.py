@@ -2,21 +2,50 @@
 
 from __future__ import annotations
 
+import importlib
 import json
-import sys
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from trainers import options
 from trainers.config import TrainConfig
 from trainers.engine import checkpoint, distributed
-from trainers.engine.recipe import Recipe
-from trainers.engine.trainer import Result, Trainer
-from trainers.errors import EXIT_INTERRUPTED, TrainerError
+from trainers.engine.state import Result
+from trainers.errors import EXIT_FAILED, EXIT_INTERRUPTED, TrainerError, report
+from trainers.loop import Trainer
+from trainers.recipe import Recipe
 from trainers.tuning import cuda
+
+
+def main(recipe_class: type[Recipe[Any]], arguments: Sequence[str] | None = None) -> int:
+    """`python -m trainers.<recipe>`; returns the exit code."""
+    prog = f"trainers.{recipe_class.name}"
+    description = f"{importlib.import_module(prog).__doc__}\n\n{_ladder(recipe_class)}"
+    try:
+        config = options.parse(recipe_class.config_class, arguments, prog, description)
+        if config.data_dir is None and not config.synthetic:
+            raise TrainerError("no data: --data_dir says where it is", hint="--synthetic generates some")
+        result = run(_as_long_as_analyzed(config), recipe_class)
+    except TrainerError as error:
+        return report(prog, error)
+    except OSError as error:  # a full disk, a folder that may not be written …
+        where = f"{error.filename}: " if error.filename else ""
+        return report(prog, TrainerError(f"{where}{error.strerror or error}", code=EXIT_FAILED))
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    if int(os.environ.get("RANK", 0)) == 0:
+        print(json.dumps(summary(result, str(cuda.choose_device(config.device)))))
+    return EXIT_INTERRUPTED if result.interrupted else 0
+
+
+def _as_long_as_analyzed(config: TrainConfig) -> TrainConfig:
+    """`gpumon analyze` says how many steps it wants to see."""
+    wanted = os.environ.get("GPUMON_MAX_STEPS", "")
+    if not wanted.isdigit():
+        return config
+    return config.replace(max_steps=min(int(wanted), config.max_steps or int(wanted)))
 
 
 def run(config: TrainConfig, recipe_class: type[Recipe[Any]]) -> Result:
@@ -27,7 +56,10 @@ def run(config: TrainConfig, recipe_class: type[Recipe[Any]]) -> Result:
     for line in cuda.set_up(device, tf32=recipe.on("tf32"), threads=config.threads):
         recipe.say(line)
     recipe.say(f"rung {config.rung} on {device}: {', '.join(sorted(recipe.switches)) or 'no optimization'}")
-    with distributed.join(device) as world:
+    for name, why in recipe.without_effect():
+        if name in config.explicit:
+            recipe.say(f"--{name} has no effect: {why}")
+    with distributed.join(device, sharded=config.parallel == "fsdp") as world:
         return _train(config, recipe, world)
 
 
@@ -59,36 +91,8 @@ def summary(result: Result, device: str) -> dict[str, Any]:
     }
 
 
-def main(recipe_class: type[Recipe[Any]], description: str, arguments: Sequence[str] | None = None) -> int:
-    """`python -m trainers.<recipe>`; returns the exit code."""
-    prog = f"trainers.{recipe_class.name}"
-    try:
-        config = options.parse(
-            recipe_class.config_class, arguments, prog, description + _ladder(recipe_class)
-        )
-        if config.data_dir is None and not config.synthetic:
-            raise TrainerError("no data: --data_dir says where it is", hint="--synthetic generates some")
-        result = run(config, recipe_class)
-    except TrainerError as error:
-        print(f"{prog}: {error.sentence}", file=sys.stderr)
-        if error.hint:
-            print(f"\nhint: {error.hint}", file=sys.stderr)
-        return error.code
-    except KeyboardInterrupt:
-        return EXIT_INTERRUPTED
-    if distributed_rank() == 0:
-        print(json.dumps(summary(result, str(torch.device(cuda.choose_device(config.device))))))
-    return EXIT_INTERRUPTED if result.interrupted else 0
-
-
-def distributed_rank() -> int:
-    import os
-
-    return int(os.environ.get("RANK", 0))
-
-
 def _ladder(recipe_class: type[Recipe[Any]]) -> str:
     rows = [
         f"  {item.name:<16}{item.rung:<10}{item.text} ({item.seed})" for item in recipe_class.optimizations
     ]
-    return "\n\noptimizations (--rung switches sets of them, --ablate single ones):\n" + "\n".join(rows)
+    return "optimizations (--rung switches sets of them, --ablate single ones):\n" + "\n".join(rows)

@@ -17,11 +17,13 @@ from typing import Any
 
 import torch
 
+from sdk import units
 from trainers import options
 from trainers.engine import checkpoint
-from trainers.engine.trainer import Trainer
-from trainers.errors import EXIT_USAGE, TrainerError
-from trainers.suggest import recipe_class
+from trainers.engine.state import WARM_UP_BATCHES
+from trainers.errors import TrainerError, report
+from trainers.loop import Trainer
+from trainers.recipe import find
 from trainers.tuning import cuda
 
 
@@ -38,10 +40,10 @@ class Figures:
 def measure(name: str, config: Any, rung: str, steps: int) -> Figures:
     """Train some steps of a rung after a warm-up."""
     device = cuda.choose_device(config.device)
-    recipe = recipe_class(name)(config.replace(rung=rung, quiet=True, monitor=False), device)
+    recipe = find(name)(config.replace(rung=rung, quiet=True, monitor=False), device)
     checkpoint.seed_everything(config.seed)
     trainer = Trainer(recipe)
-    trainer.train_steps(2)
+    trainer.train_steps(WARM_UP_BATCHES)
     begun = time.perf_counter()
     trainer.train_steps(steps)
     if device.type == "cuda":
@@ -74,21 +76,14 @@ def _memory(device: torch.device) -> int | None:
 
 def table(before: Figures, after: Figures) -> str:
     rows = [
-        ("GPU use", _percent(before.gpu_use), _percent(after.gpu_use)),
-        ("samples/s", f"{before.samples_per_second:,.0f}", f"{after.samples_per_second:,.0f}"),
-        ("epoch time", f"{before.epoch_seconds:.2f} s", f"{after.epoch_seconds:.2f} s"),
-        ("peak memory", _bytes(before.memory_bytes), _bytes(after.memory_bytes)),
+        ("GPU use", units.percent(before.gpu_use), units.percent(after.gpu_use)),
+        ("samples/s", units.whole(before.samples_per_second), units.whole(after.samples_per_second)),
+        ("epoch time", units.seconds(before.epoch_seconds), units.seconds(after.epoch_seconds)),
+        ("peak memory", units.size(before.memory_bytes), units.size(after.memory_bytes)),
     ]
     lines = [f"{'':<12}{'before':>14}{'after':>14}"] + [f"{n:<12}{a:>14}{b:>14}" for n, a, b in rows]
-    return "\n".join([*lines, f"×{after.samples_per_second / before.samples_per_second:.2f} in samples/s"])
-
-
-def _percent(value: float | None) -> str:
-    return "—" if value is None else f"{value:.0%}"
-
-
-def _bytes(value: int | None) -> str:
-    return "—" if value is None else f"{value / 1e6:,.0f} MB"
+    gained = units.gain(after.samples_per_second / before.samples_per_second)
+    return "\n".join([*lines, f"{gained} in samples/s"])
 
 
 def _take(words: list[str], name: str, default: str) -> str:
@@ -107,13 +102,12 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         steps = int(_take(words, "steps", "10"))
         name = words[0] if words else ""
-        config = options.parse(
-            recipe_class(name).config_class, words[1:], f"trainers.compare {name}", __doc__ or ""
-        )
+        config = options.parse(find(name).config_class, words[1:], f"trainers.compare {name}", __doc__ or "")
         figures = [_apart(name, config, rung, steps) for rung in (before, after)]
-    except (TrainerError, ValueError) as error:
-        print(f"trainers.compare: {error}", file=sys.stderr)
-        return EXIT_USAGE
+    except ValueError:
+        return report("trainers.compare", TrainerError("--steps must be a whole number"))
+    except TrainerError as error:
+        return report("trainers.compare", error)
     print(table(*figures))
     return 0
 

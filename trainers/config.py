@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass, field
-from typing import Literal
+import math
+from dataclasses import dataclass, field, fields
+from typing import ClassVar, Literal, Self
 
 from trainers.errors import TrainerError
 
@@ -12,6 +13,14 @@ from trainers.errors import TrainerError
 @dataclass(kw_only=True)
 class TrainConfig:
     """What every recipe understands; validated when built."""
+
+    LEAST: ClassVar[dict[str, float]] = {
+        **dict.fromkeys(("num_workers", "patience", "checkpoint_every", "seed", "weight_decay"), 0),
+        "validation_fraction": 0,
+    }
+    """Smallest values of the options whose least is not 1; a subclass adds its own."""
+    POSITIVE: ClassVar[tuple[str, ...]] = ("lr", "synthetic_size", "clip_norm")
+    """Options that are any finite number above 0."""
 
     data_dir: str | None = None
     """Where the data is: a folder or a glob such as "data_simulation_*". Without it: --synthetic."""
@@ -25,7 +34,7 @@ class TrainConfig:
     epochs: int = 100
     """Epochs to train."""
     max_steps: int | None = None
-    """Stop after so many optimizer steps, whatever the epoch."""
+    """Stop after this many optimizer steps, whatever the epoch."""
     batch_size: int = 512
     """Samples in a batch, over all ranks together."""
     lr: float = 1e-3
@@ -42,6 +51,8 @@ class TrainConfig:
     ablate: str = ""
     """Optimizations to switch off, comma separated; +name switches one on: --ablate cache_data,+amp."""
 
+    products: str = "auto"
+    """Machine-dependent optimizations: auto measures them on this machine, all, none, or names."""
     device: str = "auto"
     """cpu, cuda, cuda:1 …; auto takes a GPU if there is one."""
     threads: int | None = None
@@ -65,6 +76,9 @@ class TrainConfig:
     compile_mode: Literal["default", "reduce-overhead", "max-autotune"] | None = None
     """Mode for torch.compile. Unset: the document's."""
 
+    parallel: Literal["ddp", "fsdp"] = "ddp"
+    """Under torchrun: ddp keeps the whole model on every rank, fsdp cuts it into shards (FSDP2)."""
+
     gradient_accumulation_steps: int = field(default=1, metadata={"aliases": ("accumulation_steps",)})
     """Batches whose gradients make one optimizer step; equals one batch that many times as large."""
     clip_norm: float | None = None
@@ -81,13 +95,13 @@ class TrainConfig:
     validation_interval: int = 1
     """Epochs between validations."""
     patience: int = 0
-    """Stop after so many validations without improvement; 0: never."""
+    """Stop after this many validations without improvement; 0: never."""
     checkpoint_every: int = 0
     """Steps between checkpoints; 0: at the end of each epoch."""
     resume: Literal["auto", "never"] = "never"
     """auto: go on from the last checkpoint in --out, bit by bit as if never stopped."""
     use_memory_optimizer: bool = False
-    """Watch memory, halve the batch when it runs out and go on, grow back later."""
+    """Keep memory below 80 %: halve the batch before it runs out (and when it does), grow back later."""
 
     monitor: bool = True
     """Record every step for gpumon (sdk.TrainingMonitor)."""
@@ -96,22 +110,39 @@ class TrainConfig:
     quiet: bool = False
     """No progress line."""
 
+    def __new__(cls, **given: object) -> TrainConfig:
+        config = super().__new__(cls)
+        config.__dict__["_explicit"] = frozenset(given)
+        return config
+
+    @property
+    def explicit(self) -> frozenset[str]:
+        """Names of the options that were given: they win over tiers even when equal to the default."""
+        return frozenset(self.__dict__["_explicit"])
+
     def __post_init__(self) -> None:
-        positive = ("batch_size", "epochs", "gradient_accumulation_steps", "validation_interval")
-        for name in positive:
-            if getattr(self, name) < 1:
-                raise TrainerError(f"--{name} must be at least 1, not {getattr(self, name)}")
-        for name in ("num_workers", "patience", "checkpoint_every"):
+        for name in (item.name for item in fields(self)):
+            value, least = getattr(self, name), self.least_of(name)
+            number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            if number and not least <= value < math.inf and name not in self.POSITIVE:
+                raise TrainerError(f"--{name} must be at least {least}, not {value}")
+        for name in self.POSITIVE:
             value = getattr(self, name)
-            if value is not None and value < 0:
-                raise TrainerError(f"--{name} must not be negative, not {value}")
+            if value is not None and not 0 < value < math.inf:
+                raise TrainerError(f"--{name} must be positive, not {value}")
         if not 0 < self.validation_fraction < 1:
             raise TrainerError(
                 f"--validation_fraction must be between 0 and 1, not {self.validation_fraction}"
             )
-        if not self.lr > 0:
-            raise TrainerError(f"--lr must be positive, not {self.lr}")
 
-    def replace(self, **changes: object) -> TrainConfig:
-        """A copy with changes, validated again."""
-        return dataclasses.replace(self, **changes)  # type: ignore[arg-type]
+    @classmethod
+    def least_of(cls, name: str) -> float:
+        """The smallest value of an option that is a number: 1 unless a class says otherwise."""
+        tables: list[dict[str, float]] = [vars(base).get("LEAST", {}) for base in cls.__mro__]
+        return next((table[name] for table in tables if name in table), 1)
+
+    def replace(self, **changes: object) -> Self:
+        """A copy with changes, validated again; what was given explicitly stays so."""
+        copy = dataclasses.replace(self, **changes)  # type: ignore[arg-type]
+        copy.__dict__["_explicit"] = self.explicit | frozenset(changes)
+        return copy

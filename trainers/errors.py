@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-EXIT_USAGE = 2
+import sys
+
 EXIT_FAILED = 1
+EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
 
 
@@ -15,3 +17,11 @@ class TrainerError(Exception):
         self.sentence = sentence
         self.hint = hint
         self.code = code
+
+
+def report(prog: str, error: TrainerError) -> int:
+    """Say it on stderr; the exit code."""
+    print(f"{prog}: {error.sentence}", file=sys.stderr)
+    if error.hint:
+        print(f"\nhint: {error.hint}", file=sys.stderr)
+    return error.code

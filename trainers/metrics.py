@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
 
 class Means:
-    """Named running means; `read` is the only transfer to the host."""
+    """Named running means; `totals` is the only transfer to the host."""
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
@@ -19,19 +21,30 @@ class Means:
         self.sums[name] = self.sums[name] + total if name in self.sums else total
         self.counts[name] = self.counts.get(name, 0) + values.numel()
 
-    def read(self) -> dict[str, float]:
+    def totals(self) -> dict[str, tuple[float, int]]:
+        """Sum and count of each name, on the host."""
         if not self.sums:
             return {}
-        values = torch.stack([self.sums[name] for name in self.sums]).cpu().tolist()
-        return {
-            name: value / max(1, self.counts[name]) for name, value in zip(self.sums, values, strict=True)
-        }
+        values = torch.stack(list(self.sums.values())).cpu().tolist()
+        return {name: (value, self.counts[name]) for name, value in zip(self.sums, values, strict=True)}
 
 
-def dice_scores(predicted: Tensor, labels: Tensor, classes: int) -> Tensor:
-    """Dice per class over label maps; NaN for a class neither side has."""
+def mean_of(parts: Sequence[dict[str, tuple[float, int]]]) -> dict[str, float]:
+    """The means over the totals of all ranks."""
+    names = dict.fromkeys(name for part in parts for name in part)
+    both = {name: [part[name] for part in parts if name in part] for name in names}
+    return {name: sum(s for s, _ in found) / max(1, sum(n for _, n in found)) for name, found in both.items()}
+
+
+def confusion(predicted: Tensor, labels: Tensor, classes: int) -> Tensor:
+    """(label, predicted) → how many voxels."""
     pairs = torch.bincount((labels.flatten() * classes + predicted.flatten()), minlength=classes**2)
-    table = pairs.view(classes, classes).double()
+    return pairs.view(classes, classes)
+
+
+def dice_scores(table: Tensor) -> Tensor:
+    """Dice per class of a confusion table; NaN for a class neither side has."""
+    table = table.double()
     total = table.sum(0) + table.sum(1)
     return torch.where(total > 0, 2 * table.diagonal() / total, torch.nan)
 
@@ -42,10 +55,17 @@ def retrieval(
     query_ids: Tensor,
     gallery_ids: Tensor,
     ranks: tuple[int, ...] = (1, 5, 10),
+    *,
+    themselves: bool = False,
 ) -> dict[str, float]:
-    """mAP and rank-k by cosine similarity. Queries whose identity the gallery lacks do not count."""
+    """mAP and rank-k by cosine similarity. Queries whose identity the gallery lacks do not count.
+
+    `themselves`: query and gallery are the same samples, and none is its own answer.
+    """
     similar = torch.nn.functional.normalize(query.float()) @ torch.nn.functional.normalize(gallery.float()).T
-    order = similar.argsort(dim=1, descending=True, stable=True)
+    if themselves:
+        similar.fill_diagonal_(-torch.inf)
+    order = similar.argsort(dim=1, descending=True, stable=True)[:, : len(gallery) - themselves]
     hits = gallery_ids[order] == query_ids[:, None]
     hits = hits[hits.any(dim=1)]
     if not len(hits):

@@ -1,4 +1,4 @@
-"""Options: a keyword-only dataclass is the whole truth; argparse, YAML and `--help` come from it.
+"""Options: one keyword-only dataclass defines them; argparse, YAML and `--help` are derived from it.
 
 A field's docstring is its help. `None` means "the rung decides" (see `trainers.rungs`).
 """
@@ -55,13 +55,13 @@ def _docs_of(cls: type) -> Iterator[tuple[str, str]]:
                 yield item.target.id, " ".join(text.value.split())
 
 
-def _plain_type(hint: Any) -> tuple[type, tuple[Any, ...] | None]:
+def plain_type(hint: Any) -> tuple[type, tuple[Any, ...] | None]:
     """(type to convert to, allowed values) of an annotation such as `int | None` or a Literal."""
     arguments = [a for a in typing.get_args(hint) if a is not type(None)]
     if typing.get_origin(hint) is typing.Literal:
         return str, typing.get_args(hint)
     if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
-        return _plain_type(arguments[0])
+        return plain_type(arguments[0])
     return hint, None
 
 
@@ -81,7 +81,7 @@ def build_parser(cls: type, prog: str, description: str) -> argparse.ArgumentPar
 
 
 def _add_option(parser: argparse.ArgumentParser, field: Any, hint: Any, text: str) -> None:
-    kind, choices = _plain_type(hint)
+    kind, choices = plain_type(hint)
     names = [f"--{name}" for name in (field.name, *field.metadata.get("aliases", ()))]
     names += [name for name in (f"--{field.name.replace('_', '-')}",) if name not in names]
     default = "" if field.default is None else f" (default {field.default})"
@@ -129,7 +129,7 @@ def _known(key: str, names: dict[str, str], path: str) -> str:
 
 
 def _convert(key: str, value: Any, hints: dict[str, Any], names: dict[str, str]) -> Any:
-    kind, choices = _plain_type(hints.get(names.get(key, key), str))
+    kind, choices = plain_type(hints.get(names.get(key, key), str))
     if value is None:
         return None
     if kind is str and isinstance(value, list):

@@ -21,6 +21,8 @@ class Optimization:
     text: str
     gpu_only: bool = False
     """Without a GPU it changes nothing that could be measured."""
+    measured: bool = False
+    """Whether it pays depends on the machine: the best rung measures it (`trainers.tuning.products`)."""
 
 
 AMP = Optimization(name="amp", seed="S0.3 S1.1", rung="document", text="mixed precision", gpu_only=True)
@@ -41,24 +43,20 @@ SET_TO_NONE = Optimization(
     name="set_to_none", seed="S4.2", rung="document", text="zero_grad(set_to_none=True)"
 )
 CACHE = Optimization(name="cache_data", seed="S0.2 S1.2", rung="document", text="data set kept in memory")
-FUSED = Optimization(name="fused", seed="beyond", rung="best", text="fused optimizer step")
+FUSED = Optimization(name="fused", seed="beyond", rung="best", text="fused optimizer step", measured=True)
 RESIDENT = Optimization(
     name="resident", seed="beyond", rung="best", text="resident tensors, batches gathered"
 )
 CHANNELS_LAST = Optimization(
-    name="channels_last", seed="beyond", rung="best", text="channels-last convolutions"
+    name="channels_last", seed="beyond", rung="best", text="channels-last convolutions", measured=True
 )
 COMMON = (WORKERS, THROTTLE, SET_TO_NONE, PINNED, TF32, AMP, COMPILE, FUSED)
-
-
-class Switches(frozenset[str]):
-    """Names of the optimizations that are on."""
 
 
 FLAGS = {"cache_data": "cache_data", "use_amp": "amp", "use_torch_compile": "compile", "pin_memory": "pinned"}
 
 
-def resolve(config: TrainConfig, known: Iterable[Optimization], *, cuda: bool) -> Switches:
+def resolve(config: TrainConfig, known: Iterable[Optimization], *, cuda: bool) -> frozenset[str]:
     """The rung's set, changed by the flags that were given, changed by --ablate."""
     table = {item.name: item for item in known}
     on = {name for name, item in table.items() if _in_rung(item, config.rung)}
@@ -74,7 +72,7 @@ def resolve(config: TrainConfig, known: Iterable[Optimization], *, cuda: bool) -
         if name not in table:
             raise TrainerError(f"--ablate: no optimization {name!r}", hint=f"there are: {', '.join(table)}")
         on = on | {name} if word.startswith("+") else on - {name}
-    return Switches(on)
+    return frozenset(on)
 
 
 def _in_rung(item: Optimization, rung: str) -> bool:

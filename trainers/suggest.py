@@ -5,30 +5,19 @@ python -m trainers.suggest tom500 --synthetic
 
 from __future__ import annotations
 
-import importlib
 import sys
+from functools import partial
 from typing import Any
 
 import torch
 
-from trainers import RECIPES, options
-from trainers.data.source import batch_length
-from trainers.engine.recipe import Recipe
-from trainers.errors import EXIT_USAGE, TrainerError
+from sdk import units
+from trainers import options
+from trainers.datasets.source import batch_length
+from trainers.errors import TrainerError, report
+from trainers.recipe import Recipe, find
 from trainers.tuning import cuda, memory
-from trainers.tuning.saved import saved_bytes
-
-
-def recipe_class(name: str) -> type[Recipe[Any]]:
-    """The recipe of this name."""
-    if name not in RECIPES:
-        raise TrainerError(f"no recipe {name!r}", hint=f"there are: {', '.join(RECIPES)}")
-    module = importlib.import_module(f"trainers.{name}")
-    return next(
-        value
-        for value in vars(module).values()
-        if isinstance(value, type) and issubclass(value, Recipe) and value is not Recipe
-    )
+from trainers.tuning.saved_bytes import saved_bytes
 
 
 def measured_bytes(recipe: Recipe[Any], sizes: tuple[int, int]) -> dict[int, int]:
@@ -41,14 +30,14 @@ def measured_bytes(recipe: Recipe[Any], sizes: tuple[int, int]) -> dict[int, int
         data.train.plan.batch_size = size
         batch = next(iter(data.train.epoch(0)))
         batch = {key: value.to(recipe.device) for key, value in batch.items()}
-        found[batch_length(batch)] = fixed + saved_bytes(lambda b=batch: recipe.loss(model, b))
+        found[batch_length(batch)] = fixed + saved_bytes(partial(recipe.loss, model, batch))
     return found
 
 
 def main(arguments: list[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     try:
-        chosen = recipe_class(words[0] if words else "")
+        chosen = find(words[0] if words else "")
         config = options.parse(chosen.config_class, words[1:], f"trainers.suggest {words[0]}", __doc__ or "")
         device = cuda.choose_device(config.device)
         recipe = chosen(config.replace(quiet=True, num_workers=0), device)
@@ -56,12 +45,11 @@ def main(arguments: list[str] | None = None) -> int:
         total = memory.device_memory_bytes(device)
         found = measured_bytes(recipe, (2 * unit, 4 * unit))
     except TrainerError as error:
-        print(f"trainers.suggest: {error.sentence}", file=sys.stderr)
-        return EXIT_USAGE
+        return report("trainers.suggest", error)
     what = torch.cuda.get_device_name(device) if device.type == "cuda" else "free host memory"
-    print(f"{what}: {total / 1e9:.1f} GB")
+    print(f"{what}: {units.size(total)}")
     print(f"rule of thumb (GB ÷ 2): batch {memory.rule_of_thumb_batch(total)}")
-    print(f"measured ({', '.join(f'{b / 1e6:.0f} MB at {n}' for n, b in found.items())}; up to 80 %): "
+    print(f"measured ({', '.join(f'{units.size(b)} at {n}' for n, b in found.items())}; up to 80 %): "
           f"batch {memory.measured_batch(found, total)}")  # fmt: skip
     return 0
 

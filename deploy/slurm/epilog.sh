@@ -1,6 +1,13 @@
 #!/bin/sh
-# Slurm Epilog (root, when the job has left the node): one line in the system log for each of the job's runs.
+# Slurm Epilog (root, when the job has left the node): its GPUs are its no longer, and the system log gets one
+# line for each of the job's runs.
 # An epilog that fails drains the node, so this one never does, and it never waits long.
+jobs="${GPUMON_GPU_JOBS:-/run/gpumon-jobs}"
+for file in "$jobs"/*; do
+    [ -n "$SLURM_JOB_ID" ] && [ -f "$file" ] || continue
+    sed -i "/^$SLURM_JOB_ID\$/d" "$file"
+    [ -s "$file" ] || rm -f "$file"
+done
 gpumon="${GPUMON_BIN:-/opt/gpumon/bin/gpumon}"
 socket="${GPUMON_SOCKET:-/run/gpumon/gpumon.sock}"
 [ -n "$SLURM_JOB_ID" ] && [ -x "$gpumon" ] && [ -S "$socket" ] || exit 0

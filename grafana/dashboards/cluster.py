@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from grafana import looks
-from grafana.dashboards import notes
-from grafana.layout import NODE_URL, RUN_URL, Section, Strip, frame, variable
+from grafana import style
+from grafana.dashboards import events
+from grafana.layout import JOB, MACHINE, NODE_URL, RUN_URL, Section, Strip, frame, scope, variable
 from grafana.panels import Builder, Q, bars, heat, lines, number, tiles
 from grafana.rules.model import POLICY
 from grafana.rules.recording import CARD, CONDITION_TEXT
 from grafana.tables import Column, ask, grid
 
-J = 'job=~"$job"'
+J = MACHINE
 LIVE = 'and on (job, instance, run) (gpumon_run_state{state=~"running|stalled"} == 1)'
 WHO = f'(gpumon_run_info{{{J}, user=~"$user"}} {LIVE})'
 MINE = f"on (job, run) max by (job, run) {WHO}"
@@ -27,7 +27,7 @@ ABOUT = (
 
 def build() -> Any:
     variables = [
-        variable("job", "Scrape job", "label_values(gpumon_build_info, job)", many=True),
+        *scope(),
         variable(
             "user",
             "User",
@@ -42,12 +42,12 @@ def build() -> Any:
         Section("Machines", [Strip(9, [(12, _tiles()), (12, _spread())]), Strip(9, [(24, _nodes())])]),
         Section("Power, and the monitor itself", [Strip(7, [(10, _power()), (6, _alerts()), (8, _daemons())])]),
     ]  # fmt: skip
-    return frame("cluster", ABOUT, sections, variables, [notes.xids(J)])
+    return frame("cluster", ABOUT, sections, variables, [events.xids(J)])
 
 
 def _count(condition: str, title: str) -> Builder:
     expr = f'count(gpumon:gpu_condition{{{J}, condition="{condition}"}}) or vector(0)'
-    color = looks.CONDITION_COLORS[condition]
+    color = style.CONDITION_COLORS[condition]
     text = CONDITION_TEXT[condition]
     return number(title, f"{text[0].upper()}{text[1:]}.", "none", Q(expr, title), steps=((None, color),))
 
@@ -86,10 +86,10 @@ def _waste() -> list[tuple[int, Builder]]:
         (6, number("Share of allocated GPU time wasted", f"Target: below {1 - POLICY.gpu_busy_low:.0%}, the use a training GPU should have at least.",
                    "percentunit", Q(f"sum({wasted}) / sum({had})", "wasted share"), steps=share_steps, decimals=0)),
         (6, number("GPUs to be had back", "If every run acted on its best finding: what the predicted speed-ups are worth in GPUs, now.",
-                   "none", Q(f"sum(gpumon:run_recoverable_gpus:sum{{{J}}}) or vector(0)", "recoverable"),
+                   "none", Q(f"sum(gpumon:run_recoverable_gpus:sum{{{JOB}}}) or vector(0)", "recoverable"),
                    steps=((None, "#4b7bab"), (1, "#f2902b")), decimals=1)),
         (6, number("Use of training GPUs", "Mean use of GPUs that a run is on.", "percentunit",
-                   Q(f"avg(gpumon:gpu_utilization:avg1m{{{J}}} and {CARD} gpumon:gpu_trains:max)", "use"), steps=looks.BUSY, decimals=0)),
+                   Q(f"avg(gpumon:gpu_utilization:avg1m{{{J}}} and {CARD} gpumon:gpu_trains:max)", "use"), steps=style.BUSY, decimals=0)),
     ]  # fmt: skip
 
 
@@ -98,14 +98,14 @@ def _conditions() -> Builder:
     return lines(
         "GPUs by condition", text, "none",
         Q(f"count by (condition) (gpumon:gpu_condition{{{J}}})", "{{condition}}"),
-        stack=True, colors=looks.CONDITION_COLORS, legend_right=True,
+        stack=True, colors=style.CONDITION_COLORS, legend_right=True,
     )  # fmt: skip
 
 
 def _reasons() -> Builder:
-    best = f"(gpumon:run_best_finding:speedup{{{J}}} > bool 0)"
-    of_runs = f"gpumon:run_wasted_gpus:sum{{{J}}} * on (job, run) group_left (rule) {best}"
-    unexplained = f"gpumon:run_wasted_gpus:sum{{{J}}} unless on (job, run) gpumon:run_best_finding:speedup"
+    best = f"(gpumon:run_best_finding:speedup{{{JOB}}} > bool 0)"
+    of_runs = f"gpumon:run_wasted_gpus:sum{{{JOB}}} * on (job, run) group_left (rule) {best}"
+    unexplained = f"gpumon:run_wasted_gpus:sum{{{JOB}}} unless on (job, run) gpumon:run_best_finding:speedup"
     held = f"gpumon:gpu_wasted:ratio{{{J}}} unless {CARD} gpumon:gpu_trains:max"
     expr = (
         f"sort_desc(sum by (rule) ({of_runs}\n"
@@ -122,23 +122,23 @@ def _reasons() -> Builder:
 def _worst() -> Builder:
     queries = [
         ask(f"max by (run, name, user, slurm_job) {WHO}"),
-        ask(f"sum by (run) (gpumon:run_wasted_gpus:sum{{{J}}} and {MINE})"),
-        ask(f"sum by (run) (gpumon:run_gpus:sum{{{J}}} and {MINE})"),
-        ask(f"avg by (run) (gpumon:run_gpu_utilization:avg{{{J}}} and {MINE})"),
-        ask(f'label_replace(max by (run, rule) (gpumon:run_best_finding:speedup{{{J}}} and {MINE}), "reason", "$1", "rule", "(.*)")'),
-        ask(f"sum by (run) (sum_over_time(gpumon:run_wasted_gpus:sum{{{J}}}[$__range:30s]) and {MINE}) / 120"),
+        ask(f"sum by (run) (gpumon:run_wasted_gpus:sum{{{JOB}}} and {MINE})"),
+        ask(f"sum by (run) (gpumon:run_gpus:sum{{{JOB}}} and {MINE})"),
+        ask(f"avg by (run) (gpumon:run_gpu_utilization:avg{{{JOB}}} and {MINE})"),
+        ask(f'label_replace(max by (run, rule) (gpumon:run_best_finding:speedup{{{JOB}}} and {MINE}), "reason", "$1", "rule", "(.*)")'),
+        ask(f"sum by (run) (sum_over_time(gpumon:run_wasted_gpus:sum{{{JOB}}}[$__range:30s]) and {MINE}) / 120"),
     ]  # fmt: skip
     columns = [
         Column("run", "Run", width=230, url=RUN_URL),
         Column("user", "User", width=80),
         Column("slurm_job", "Slurm job", width=85),
         Column("Value #C", "GPUs", width=60, decimals=1),
-        Column("Value #D", "GPU use", "percentunit", width=110, steps=looks.BUSY, gauge=True, decimals=0),
+        Column("Value #D", "GPU use", "percentunit", width=110, steps=style.BUSY, gauge=True, decimals=0),
         Column("Value #B", "GPUs wasted", width=100, decimals=2),
         Column("Value #F", "GPU-hours wasted", width=130, decimals=2),
         Column("rule", "Finding", width=190),
-        Column("reason", "Reason", mapping=looks.finding_words()),
-        Column("Value #E", "Likely gain ×", width=105, steps=looks.GAIN, decimals=2),
+        Column("reason", "Reason", mapping=style.finding_words()),
+        Column("Value #E", "Likely gain ×", width=105, steps=style.GAIN, decimals=2),
     ]
     return grid(
         "Worst runs", "Live runs by the GPUs they have and do not use, with the finding that promises most and its predicted "
@@ -154,9 +154,9 @@ def _findings() -> Builder:
     ]  # fmt: skip
     columns = [
         Column("rule", "Finding", width=190),
-        Column("meaning", "What it says", mapping=looks.finding_words()),
+        Column("meaning", "What it says", mapping=style.finding_words()),
         Column("Value #A", "Open", width=60, decimals=0),
-        Column("Value #B", "Best gain ×", width=95, steps=looks.GAIN, decimals=2),
+        Column("Value #B", "Best gain ×", width=95, steps=style.GAIN, decimals=2),
     ]
     return grid(
         "Open findings",
@@ -174,7 +174,7 @@ def _stragglers() -> Builder:
         Column("run", "Run", url=RUN_URL),
         Column("rank", "Rank", width=60),
         Column("instance", "Machine", width=170, url=NODE_URL),
-        Column("Value", "Own work over the usual rank's", width=210, steps=looks.SKEW, decimals=2),
+        Column("Value", "Own work over the usual rank's", width=210, steps=style.SKEW, decimals=2),
     ]
     return grid(
         "Stragglers", f"Ranks whose own work (waiting in collectives left out) takes more than {POLICY.straggler_ratio:g} times that of "
@@ -187,7 +187,7 @@ def _tiles() -> Builder:
     chosen = f"bottomk(20, avg_over_time({use}[$__range] @ end()) and on (job, instance) gpumon:allocated_gpus:count)"
     return tiles(
         "GPU use by machine", "The 20 machines with the lowest mean use among those whose GPUs somebody has.", "percentunit",
-        Q(f"{use} and on (job, instance) ({chosen})", "{{instance}}"), steps=looks.BUSY,
+        Q(f"{use} and on (job, instance) ({chosen})", "{{instance}}"), steps=style.BUSY,
     )  # fmt: skip
 
 
@@ -214,12 +214,12 @@ def _nodes() -> Builder:
     columns = [
         Column("instance", "Machine", url=NODE_URL),
         Column("Value #A", "GPUs", width=70, decimals=0),
-        Column("Value #B", "GPU use", "percentunit", width=160, steps=looks.BUSY, gauge=True, decimals=0),
+        Column("Value #B", "GPU use", "percentunit", width=160, steps=style.BUSY, gauge=True, decimals=0),
         Column("Value #C", "GPUs wasted", width=110, decimals=2),
         Column("Value #D", "Hottest", "celsius", width=90, decimals=0),
         Column("Value #E", "Power", "watt", width=100, decimals=0),
-        Column("Value #F", "Throttle reasons", width=130, steps=looks.ANY_IS_BAD, decimals=0),
-        Column("Value #G", "GPUs lost", width=90, steps=looks.ANY_IS_BAD, decimals=0),
+        Column("Value #F", "Throttle reasons", width=130, steps=style.ANY_IS_BAD, decimals=0),
+        Column("Value #G", "GPUs lost", width=90, steps=style.ANY_IS_BAD, decimals=0),
         Column(
             "Value #H", "Snapshot age", "s", width=120, steps=((None, "#37a35c"), (30, "#d6293e")), decimals=1
         ),

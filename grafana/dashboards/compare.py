@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from grafana import looks
-from grafana.dashboards import notes
+from grafana import style
+from grafana.dashboards import events
 from grafana.dashboards.run import shares, step_heat
-from grafana.layout import Section, Strip, frame, variable
+from grafana.layout import JOB, MACHINE, Section, Strip, frame, scope, variable
 from grafana.panels import Builder, Q, bars, lines, number
 from grafana.tables import Column, ask, grid
 
-A, B = 'run="$run_a"', 'run="$run_b"'
-BOTH = 'run=~"$run_a|$run_b"'
+A, B = f'{MACHINE}, run="$run_a"', f'{MACHINE}, run="$run_b"'
+BOTH = f'{MACHINE}, run=~"$run_a|$run_b"'
+RUNS = f"label_values(gpumon_run_info{{{MACHINE}}}, run)"
 RANGE = "[$__range]"
 COLORS = {"A": "#8e8e8e", "B": "#37a35c"}
 ABOUT = (
@@ -24,8 +25,9 @@ ABOUT = (
 
 def build() -> Any:
     variables = [
-        variable("run_a", "Run A (before)", "label_values(gpumon_run_info, run)"),
-        variable("run_b", "Run B (after)", "label_values(gpumon_run_info, run)"),
+        *scope(),
+        variable("run_a", "Run A (before)", RUNS),
+        variable("run_b", "Run B (after)", RUNS),
     ]
     sections = [
         Section("A against B", [Strip(5, _figures()), Strip(8, [(9, _verdict()), (15, _phases())])]),
@@ -35,8 +37,18 @@ def build() -> Any:
         Section("GPU and loss", [Strip(8, [(12, _gpu()), (12, _loss())])]),
     ]  # fmt: skip
     return frame(
-        "compare", ABOUT, sections, variables, [notes.run_begins(BOTH), notes.run_ends(BOTH)], span="now-3h"
+        "compare",
+        ABOUT,
+        sections,
+        variables,
+        [events.run_begins(BOTH), events.run_ends(BOTH)],
+        span="now-3h",
     )
+
+
+def _recorded(run: str) -> str:
+    """The same run among recorded figures, which are over all its machines."""
+    return run.replace(MACHINE, JOB)
 
 
 def _samples(run: str) -> str:
@@ -44,7 +56,7 @@ def _samples(run: str) -> str:
 
 
 def _use(run: str) -> str:
-    return f"avg(avg_over_time(gpumon:run_gpu_utilization:avg{{{run}}}{RANGE}))"
+    return f"avg(avg_over_time(gpumon:run_gpu_utilization:avg{{{_recorded(run)}}}{RANGE}))"
 
 
 def _step(run: str) -> str:
@@ -98,7 +110,7 @@ def _phases() -> Builder:
         Column(
             "phase",
             "Phase",
-            mapping=looks.words({name: name for name in looks.PHASE_COLORS}, looks.PHASE_COLORS),
+            mapping=style.words({name: name for name in style.PHASE_COLORS}, style.PHASE_COLORS),
         ),
         Column("Value #A", "A, per step", "s", width=140),
         Column("Value #B", "B, per step", "s", width=140),
@@ -121,13 +133,13 @@ def _findings() -> Builder:
     either = f'label_replace(max by (rule) ({seen(A)} or {seen(B)}), "meaning", "$1", "rule", "(.*)")'
     likely = f'max by (rule) (max_over_time(gpumon_finding_predicted_speedup_ratio{{{A}, estimate="likely"}}{RANGE}))'
     queries = [ask(either), ask(seen(A)), ask(f"{seen(B)}"), ask(likely)]
-    there = looks.words({"1": "yes"}, {"1": "#f2902b"})
+    there = style.words({"1": "yes"}, {"1": "#f2902b"})
     columns = [
         Column("rule", "Finding", width=200),
-        Column("meaning", "What it says", mapping=looks.finding_words()),
+        Column("meaning", "What it says", mapping=style.finding_words()),
         Column("Value #B", "In A", width=80, mapping=there),
         Column("Value #C", "In B", width=80, mapping=there),
-        Column("Value #D", "Promised by A ×", width=130, steps=looks.GAIN, decimals=2),
+        Column("Value #D", "Promised by A ×", width=130, steps=style.GAIN, decimals=2),
     ]
     return grid(
         "Findings of A and of B",
@@ -145,8 +157,8 @@ def _throughput() -> Builder:
 
 
 def _gpu() -> Builder:
-    return lines("GPU use over time", "Mean of the run's GPUs.", "percentunit", Q(f"avg(gpumon:run_gpu_utilization:avg{{{A}}})", "A"),
-                 Q(f"avg(gpumon:run_gpu_utilization:avg{{{B}}})", "B"), high=1, colors=COLORS)  # fmt: skip
+    return lines("GPU use over time", "Mean of the run's GPUs.", "percentunit", Q(f"avg(gpumon:run_gpu_utilization:avg{{{_recorded(A)}}})", "A"),
+                 Q(f"avg(gpumon:run_gpu_utilization:avg{{{_recorded(B)}}})", "B"), high=1, colors=COLORS)  # fmt: skip
 
 
 def _loss() -> Builder:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from grafana import looks
-from grafana.dashboards import host, notes
-from grafana.layout import RUN_URL, Section, Strip, frame, variable
+from grafana import style
+from grafana.dashboards import events, host
+from grafana.layout import RUN_URL, Section, Strip, frame, scope, variable
 from grafana.panels import Builder, Q, lines, number, states
 from grafana.rules.model import POLICY
 from grafana.tables import Column, ask, grid
@@ -21,8 +21,7 @@ ABOUT = (
 
 def build() -> Any:
     variables = [
-        variable("job", "Scrape job", "label_values(gpumon_build_info, job)", many=True),
-        variable("instance", "Machine", 'label_values(gpumon_build_info{job=~"$job"}, instance)'),
+        *scope(many=False),
         variable(
             "gpu", "GPU", 'label_values(gpumon_gpu_info{job=~"$job", instance="$instance"}, gpu)', many=True
         ),
@@ -36,7 +35,7 @@ def build() -> Any:
         Section("Host", host.strips(N)),
         Section("gpumon itself", [Strip(7, host.own(N))]),
     ]  # fmt: skip
-    marks = [notes.xids(N), notes.findings(N), notes.run_begins(N), notes.run_ends(N)]
+    marks = [events.xids(N), events.findings(N), events.run_begins(N), events.run_ends(N)]
     return frame("node", ABOUT, sections, variables, marks)
 
 
@@ -47,27 +46,27 @@ def _numbers() -> list[tuple[int, Builder]]:
     hot = ((None, "#37a35c"), (80, "#f2902b"), (87, "#d6293e"))
     return [(3, panel) for panel in (
         number("GPUs", "Of this machine, as chosen above.", "none", Q(f"count(gpumon_gpu_up{{{S}}})", "GPUs")),
-        number("GPU use", "Mean of the chosen GPUs.", "percentunit", Q(f"avg(gpumon_gpu_utilization_ratio{{{S}}})", "use"), steps=looks.BUSY, decimals=0),
+        number("GPU use", "Mean of the chosen GPUs.", "percentunit", Q(f"avg(gpumon_gpu_utilization_ratio{{{S}}})", "use"), steps=style.BUSY, decimals=0),
         number("GPU-hours wasted", "In this time range, on this machine: GPU time somebody had and did not use.", "none", Q(wasted, "wasted", instant=True),
                steps=((None, "#f2902b"),), decimals=2),
-        number("Fullest GPU memory", f"Target: below {POLICY.memory_high:.0%}.", "percentunit", Q(full, "memory"), steps=looks.FILL, decimals=0),
+        number("Fullest GPU memory", f"Target: below {POLICY.memory_high:.0%}.", "percentunit", Q(full, "memory"), steps=style.FILL, decimals=0),
         number("Hottest GPU", "Core temperature.", "celsius", Q(f"max(gpumon_gpu_temperature_celsius{{{S}}})", "temperature"), steps=hot, decimals=0),
         number("Power", "Of the chosen GPUs.", "watt", Q(f"sum(gpumon_gpu_power_watts{{{S}}})", "power"), decimals=0),
         number("Host CPU", "Use over all cores.", "percentunit", Q(f"gpumon_host_cpu_utilization_ratio{{{N}}}", "CPU"),
                steps=((None, "#37a35c"), (POLICY.cpu_full, "#d6293e")), decimals=0),
-        number("Host memory", "Used, without what could be had back.", "percentunit", Q(host_memory, "memory"), steps=looks.FILL, decimals=0),
+        number("Host memory", "Used, without what could be had back.", "percentunit", Q(host_memory, "memory"), steps=style.FILL, decimals=0),
     )]  # fmt: skip
 
 
 def _condition() -> Builder:
-    names = list(looks.CONDITION_COLORS)
+    names = list(style.CONDITION_COLORS)
     coded = "\nor ".join(
         f'{code} * gpumon:gpu_condition{{{S}, condition="{name}"}}' for code, name in enumerate(names, 1)
     )
     texts = {str(code): name for code, name in enumerate(names, 1)}
-    colors = {str(code): looks.CONDITION_COLORS[name] for code, name in enumerate(names, 1)}
+    colors = {str(code): style.CONDITION_COLORS[name] for code, name in enumerate(names, 1)}
     return states("What each GPU does", "Active, starved (a run is on it, it is not busy), held (a process has it and does nothing), free, lost.",
-                  "none", Q(f"max by (gpu) ({coded})", "GPU {{gpu}}"), mapping=looks.words(texts, colors))  # fmt: skip
+                  "none", Q(f"max by (gpu) ({coded})", "GPU {{gpu}}"), mapping=style.words(texts, colors))  # fmt: skip
 
 
 def _runs() -> Builder:
@@ -87,9 +86,9 @@ def _runs() -> Builder:
         Column("slurm_job", "Slurm job", width=85),
         Column("Value #B", "GPUs", width=60, decimals=0),
         Column("Value #C", "Samples/s", width=95, decimals=0),
-        Column("Value #D", "Waits for data", "percentunit", width=115, steps=looks.WAIT, decimals=0),
+        Column("Value #D", "Waits for data", "percentunit", width=115, steps=style.WAIT, decimals=0),
         Column("rule", "Best finding", width=170),
-        Column("Value #E", "Likely gain ×", width=105, steps=looks.GAIN, decimals=2),
+        Column("Value #E", "Likely gain ×", width=105, steps=style.GAIN, decimals=2),
     ]
     return grid(
         "Runs here",
@@ -150,7 +149,7 @@ def _throttle() -> Builder:
     texts, colors = {"0": "no", "1": "throttled"}, {"0": "#2b3a4a", "1": "#f2902b"}
     return states("Why clocks are lowered", "Throttle reasons that were seen in this time range; being idle is not one.", "none",
                   Q(f"max by (gpu, reason) ({active} and on (job, instance, uuid, reason) ({seen}))", "GPU {{gpu}} {{reason}}"),
-                  mapping=looks.words(texts, colors))  # fmt: skip
+                  mapping=style.words(texts, colors))  # fmt: skip
 
 
 def _pcie() -> Builder:
@@ -183,7 +182,7 @@ def _errors() -> Builder:
         ask(f"max by (gpu) (gpumon_gpu_pcie_replays_total{{{S}}})"),
         ask(f"max by (gpu) (gpumon_gpu_reading_age_seconds{{{S}}})"),
     ]
-    bad = looks.ANY_IS_BAD
+    bad = style.ANY_IS_BAD
     columns = [
         Column("gpu", "GPU", width=60),
         Column("name", "Card"),
@@ -193,13 +192,13 @@ def _errors() -> Builder:
             "Answers",
             width=80,
             steps=((None, "#d6293e"), (1, "#37a35c")),
-            mapping=looks.words({"0": "no", "1": "yes"}),
+            mapping=style.words({"0": "no", "1": "yes"}),
         ),
         Column("Value #C", "ECC uncorrected", width=125, steps=bad, decimals=0),
         Column("Value #D", "ECC corrected", width=115, decimals=0),
         Column("Value #E", "Rows remapped", width=120, decimals=0),
         Column(
-            "Value #F", "Reset needed", width=110, steps=bad, mapping=looks.words({"0": "no", "1": "yes"})
+            "Value #F", "Reset needed", width=110, steps=bad, mapping=style.words({"0": "no", "1": "yes"})
         ),
         Column("Value #G", "Last XID", width=80, steps=bad, decimals=0),
         Column("Value #H", "XID was", "dateTimeFromNow", width=110),

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from grafana import looks
-from grafana.dashboards import notes
-from grafana.layout import Section, Strip, frame, variable
-from grafana.panels import Builder, Q, bars, heat, lines, number, on_the_right
+from grafana import style
+from grafana.dashboards import events
+from grafana.layout import JOB, MACHINE, Section, Strip, frame, scope, variable
+from grafana.panels import Builder, Q, bars, heat, lines, number
 from grafana.rules.model import POLICY
 from grafana.tables import Column, ask, grid
 
-R = 'run="$run"'
+RUN = 'run="$run"'
+R = f"{MACHINE}, {RUN}"
 RATE = "[$__rate_interval]"
 ABOUT = (
     "One training run over all its ranks and machines: throughput, step time, the share of every phase, findings "
@@ -21,7 +22,7 @@ STATES = {"1": "running", "2": "stalled", "3": "ended", "4": "failed", "5": "kil
 
 
 def build() -> Any:
-    variables = [variable("run", "Run", "label_values(gpumon_run_info, run)")]
+    variables = [*scope(), variable("run", "Run", f"label_values(gpumon_run_info{{{MACHINE}}}, run)")]
     sections = [
         Section("At a glance", [Strip(4, _numbers()), Strip(8, [(24, findings(R))])]),
         Section("Where the time goes", [
@@ -34,7 +35,7 @@ def build() -> Any:
         Section("Memory, CPU and input", [Strip(8, [(8, _memory()), (8, _cores()), (8, _resident())]),
                                           Strip(7, [(8, _reads()), (8, _stalls()), (8, _quality())])]),
     ]  # fmt: skip
-    marks = [notes.findings(R), notes.run_begins(R), notes.run_ends(R)]
+    marks = [events.findings(R), events.run_begins(R), events.run_ends(R)]
     return frame("run", ABOUT, sections, variables, marks, span="now-30m")
 
 
@@ -42,20 +43,20 @@ def _numbers() -> list[tuple[int, Builder]]:
     coded = "\nor ".join(
         f'{code} * (gpumon_run_state{{{R}, state="{name}"}} == 1)' for code, name in STATES.items()
     )
-    colors = {code: looks.STATE_COLORS[name] for code, name in STATES.items()}
+    colors = {code: style.STATE_COLORS[name] for code, name in STATES.items()}
     best = f'max(gpumon_finding_predicted_speedup_ratio{{{R}, estimate="likely"}}) or vector(1)'
     data = f'avg(gpumon_run_phase_share_ratio{{{R}, phase="data"}})'
     return [(3, panel) for panel in (
-        number("State", "Of the run; the worst of its machines.", "none", Q(f"max({coded})", "state"), mapping=looks.words(STATES, colors)),
+        number("State", "Of the run; the worst of its machines.", "none", Q(f"max({coded})", "state"), mapping=style.words(STATES, colors)),
         number("Samples/s", "Over the steady window, all ranks.", "none", Q(f"sum(gpumon_run_samples_per_second{{{R}}})", "samples/s"), decimals=0),
         number("Usual step", "Median step time of the slowest machine.", "s", Q(f'max(gpumon_run_step_percentile_seconds{{{R}, percentile="50"}})', "p50")),
-        number("GPU use", "Mean of the run's GPUs.", "percentunit", Q(f"avg({_own_gpus('gpumon_gpu_utilization_ratio')})", "use"), steps=looks.BUSY, decimals=0),
-        number("Waits for data", "Share of the step in which the loop waits for the loader.", "percentunit", Q(data, "data"), steps=looks.WAIT, decimals=0),
+        number("GPU use", "Mean of the run's GPUs.", "percentunit", Q(f"avg({_own_gpus('gpumon_gpu_utilization_ratio')})", "use"), steps=style.BUSY, decimals=0),
+        number("Waits for data", "Share of the step in which the loop waits for the loader.", "percentunit", Q(data, "data"), steps=style.WAIT, decimals=0),
         number("Speed against its best", "Throughput now over the best sustained throughput of the run.", "percentunit",
-               Q(f"min(gpumon_run_trend_ratio{{{R}}})", "trend"), steps=looks.TREND, decimals=0),
-        number("Gain waiting", "Likely speed-up of the finding that promises most; 1 is nothing to gain.", "none", Q(best, "×"), steps=looks.GAIN, decimals=2),
+               Q(f"min(gpumon_run_trend_ratio{{{R}}})", "trend"), steps=style.TREND, decimals=0),
+        number("Gain waiting", "Likely speed-up of the finding that promises most; 1 is nothing to gain.", "none", Q(best, "×"), steps=style.GAIN, decimals=2),
         number("GPU-hours wasted", "In this time range: GPU time the run had and did not use.", "none",
-               Q(f"sum(sum_over_time(gpumon:run_wasted_gpus:sum{{{R}}}[$__range:30s])) / 120", "wasted", instant=True), steps=((None, "#f2902b"),), decimals=2),
+               Q(f"sum(sum_over_time(gpumon:run_wasted_gpus:sum{{{JOB}, {RUN}}}[$__range:30s])) / 120", "wasted", instant=True), steps=((None, "#f2902b"),), decimals=2),
     )]  # fmt: skip
 
 
@@ -71,14 +72,14 @@ def findings(selector: str) -> Builder:
     labelled = f'label_replace(label_replace({twice}, "meaning", "$1", "rule", "(.*)"), "remedy", "$1", "rule", "(.*)")'
     queries = [ask(labelled), ask(gain("low")), ask(gain("likely")), ask(gain("high")),
                ask(f"1000 * min by (rule) (gpumon_finding_since_timestamp_seconds{{{selector}}})")]  # fmt: skip
-    severities = looks.words({name: name for name in looks.SEVERITY_COLORS}, looks.SEVERITY_COLORS)
+    severities = style.words({name: name for name in style.SEVERITY_COLORS}, style.SEVERITY_COLORS)
     columns = [
         Column("severity", "Severity", width=85, mapping=severities),
         Column("rule", "Finding", width=180),
-        Column("meaning", "What it says", mapping=looks.finding_words()),
-        Column("remedy", "What to do", mapping=looks.remedy_words()),
+        Column("meaning", "What it says", mapping=style.finding_words()),
+        Column("remedy", "What to do", mapping=style.remedy_words()),
         Column("Value #B", "At least ×", width=85, decimals=2),
-        Column("Value #C", "Likely gain ×", width=105, steps=looks.GAIN, decimals=2),
+        Column("Value #C", "Likely gain ×", width=105, steps=style.GAIN, decimals=2),
         Column("Value #D", "At most ×", width=85, decimals=2),
         Column("Value #E", "Since", "dateTimeFromNow", width=120),
     ]
@@ -95,7 +96,7 @@ def shares(selector: str, title: str = "Share of step time by phase") -> Builder
     return lines(
         title, "Begin to begin, all ranks: what happens between steps is in it too. Waiting for data is orange; blue is compute.",
         "percentunit", Q(f'label_replace({share}, "order", "1", "phase", "data|transfer|sync")', "{{phase}}"),
-        stack=True, high=1, colors=looks.PHASE_COLORS, legend_right=True,
+        stack=True, high=1, colors=style.PHASE_COLORS, legend_right=True,
     )  # fmt: skip
 
 
@@ -117,13 +118,11 @@ def _gpu_use() -> Builder:
 
 
 def _device() -> Builder:
-    depth = "queue depth"
-    panel = lines(
-        "Device time from events", "Measured on the device's own clock; absent for runs on the CPU. Queue depth (right axis) 0 to 1 means bound by the CPU.",
+    return lines(
+        "Device time from events", "Measured on the device's own clock; absent for runs on the CPU.",
         "percentunit", Q(f"avg(gpumon_rank_device_busy_ratio{{{R}}})", "busy"), Q(f"avg(gpumon_rank_starved_ratio{{{R}}})", "starved"),
-        Q(f"avg(gpumon_rank_queue_depth{{{R}}})", depth), colors={"busy": "#37a35c", "starved": "#f2902b"},
+        colors={"busy": "#37a35c", "starved": "#f2902b"},
     )  # fmt: skip
-    return on_the_right(panel, depth, "none", "#8e8e8e")
 
 
 def _throughput() -> Builder:

@@ -43,8 +43,7 @@ ALERTS = (
         name="GpumonGpuIdleHeld",
         id="job.gpu_idle",
         expr=f"(gpumon_gpu_utilization_ratio < {IDLE_USE}) and {CARD} (gpumon_gpu_processes > 0)\n"
-        f"unless {CARD} (gpumon_gpu_run and on (job, instance, run) "
-        '(gpumon_run_state{state="running"} == 1))',
+        f"unless {CARD} gpumon_gpu_run",
         hold=POLICY.idle_seconds,
         severity="warning",
         summary=f"{WHERE} is held but does nothing",

@@ -1,4 +1,4 @@
-"""Alerts about gpumon itself, and the net under all others: critical findings without an alert."""
+"""Alerts about gpumon itself, and a catch-all for critical findings without their own alert."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ALERTS = (
         hold=120,
         severity="critical",
         summary="gpumon on {{ $labels.instance }} cannot be reached",
-        description="The machine is down, the daemon is not running, or the network is in the way.",
+        description="The machine is down, the daemon is not running, or the network does not let the scrape through.",
         dashboard="cluster",
     ),
     Alert(

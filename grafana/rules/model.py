@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from monitor.advice.policy import DEFAULT_POLICY
 from monitor.advice.rule import all_rules
+from monitor.model.policy import DEFAULT_POLICY
 
 POLICY = DEFAULT_POLICY
 DOCS: Mapping[str, Mapping[str, str]] = {rule.id: rule.doc for rule in all_rules()}

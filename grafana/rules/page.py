@@ -12,7 +12,7 @@ INTRO = """# Recording rules and alerts
 Written by `python -m grafana.build` from `grafana/rules/`; a test fails when this page is stale. An alert's label
 `rule` is the id of the advice rule it shares meaning and thresholds with ([rules.md](rules.md)); ids that begin with
 `cluster.` or `monitor.` are about what a single machine's advice cannot see. Thresholds come from
-`monitor/advice/policy.py`: change them there, build again. Alerts about runs carry `name`, `user`, `slurm_job` and,
+`monitor/model/policy.py`: change them there, build again. Alerts about runs carry `name`, `user`, `slurm_job` and,
 where one machine is meant, `pod`: route by them.
 
 ## Alerts

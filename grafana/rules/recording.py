@@ -7,10 +7,10 @@ Everything is joined by (job, instance, …): the same uuid or run on two machin
 from __future__ import annotations
 
 from grafana.rules.model import POLICY, Recording, ratio
-from monitor.advice.ranks import WAITS
+from monitor.advice.evidence.ranks import WAITS
 
-IDLE_USE = 0.02
-"""Use below this is none at all: the advice engine's own bound for `job.gpu_idle`."""
+IDLE_USE = POLICY.gpu_unused
+"""Use below this is none at all, as for `job.gpu_idle`."""
 CARD = "on (job, instance, uuid)"
 WINDOW = "5m"
 

@@ -1,0 +1,1 @@
+"""Why a run is slow, what to change, and what that will gain."""

@@ -7,8 +7,8 @@ import inspect
 import sys
 from dataclasses import fields
 
-from monitor.advice import policy
 from monitor.advice.rule import Rule, all_rules
+from monitor.model import policy
 
 AREAS = {
     "input": "Input: getting data to the model",
@@ -34,7 +34,7 @@ def page() -> str:
         "A rule is a pure function of a snapshot. It abstains when a signal it needs is missing, when",
         "too few steady steps were read, or when too many were lost. Findings are ranked by severity,",
         "then by predicted gain; a specific cause silences the general ones it explains. Predictions come",
-        "from one model of the step (`monitor/advice/whatif.py`) and give low, likely and high.",
+        "from one model of the step (`monitor/advice/prediction/`) and give low, likely and high.",
         "",
     ]
     for area, title in AREAS.items():
@@ -62,6 +62,8 @@ def _policy() -> list[str]:
     meaning = _meanings()
     for field in fields(policy.Policy):
         value = getattr(policy.DEFAULT_POLICY, field.name)
+        if isinstance(value, bool):
+            continue
         lines.append(f"| `{field.name}` | {value:g} | {meaning.get(field.name, '')} |")
     return lines
 

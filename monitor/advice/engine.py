@@ -1,49 +1,40 @@
-"""Runs the rules over a snapshot and decides what is shown: suppression, ranking, hysteresis.
+"""Runs the rules over a snapshot and decides what is shown.
 
 Rules are pure; what has to be remembered between ticks (since when, how often in a row, a bounded
-history of each run) is here and nowhere else.
+history of each run) is here and in `confirmation`, and nowhere else.
 """
 
 from __future__ import annotations
 
-import fnmatch
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
-import msgspec
+from msgspec.structs import replace
 
-from monitor.advice.context import MachineContext, Point, RunContext
-from monitor.advice.finding import make
-from monitor.advice.policy import DEFAULT_POLICY, Policy
-from monitor.advice.rule import Advice, Rule, all_rules
-from monitor.advice.whatif import Change
-from monitor.snapshot import Finding, Run, Snapshot
+from monitor.advice.conclusion import Changes, combined_of, steady_combined, verdict
+from monitor.advice.confirmation import Confirmation, since
+from monitor.advice.context.machine import MachineContext, Point
+from monitor.advice.context.run import RunContext
+from monitor.advice.guard import Guard
+from monitor.advice.judging import NO_ERRORS, Errors, Judged, judge_machine, judge_run
+from monitor.advice.prediction.step_model import StepModel
+from monitor.advice.ranking import ranked
+from monitor.model import facts
+from monitor.model.finding import Finding, Speedup
+from monitor.model.policy import DEFAULT_POLICY, Policy
+from monitor.model.run import Run, Verdict
+from monitor.model.snapshot import Snapshot
 
 HISTORY = 240
-SEVERITY_ORDER = {"critical": 0, "warning": 1, "healthy": 2, "hint": 3}
-
-Key = tuple[str, str | None, int | None, str | None]
-
-
-@dataclass(slots=True)
-class Held:
-    """A finding's memory: how long it has been there, and how long it has been gone."""
-
-    finding: Finding
-    since: float
-    seen: int = 1
-    missed: int = 0
-    shown: bool = False
-
-
-@dataclass(slots=True)
-class Judged:
-    """A finding with what the engine needs to rank it."""
-
-    finding: Finding
-    rule: Rule
-    change: Change | None
+"""Points kept of a run's past: four minutes at the default interval."""
+YOUNG = 60
+"""Evaluations of a run at every tick. By then its rolling figures are full, and hardly move in a tick …"""
+REST_TICKS = 4
+"""… so that it may rest for so many ticks after one. A choice: advice is most of what a run costs."""
+RUN, VERDICT = "(run)", "(verdict)"
+"""What fails around the rules, where their ids are counted."""
 
 
 @dataclass(slots=True)
@@ -52,175 +43,124 @@ class Remembered:
 
     points: deque[Point] = field(default_factory=lambda: deque(maxlen=HISTORY))
     mark: tuple[object, ...] = ()
-    findings: list[Finding] = field(default_factory=list)
-    changes: dict[str, Change] = field(default_factory=dict)
+    """What the findings depend on of a run that is over: unchanged, it need not be judged again."""
+    evaluations: int = 0
+    rested: int = 0
+    """Ticks since the last evaluation."""
+    judged: list[Judged] = field(default_factory=list)
+    model: StepModel | None = None
+    combined: Speedup | None = None
+    """As it was last shown: it moves only when the new range excludes it."""
+    verdict: Verdict | None = None
+    concluded_from: tuple[Finding, ...] | None = None
+    """The findings that led to these: of a run that is over, the same ones lead there again."""
 
 
 class Engine:
-    """Keeps hysteresis and history between calls; `evaluate` is cheap when nothing moved."""
+    """Keeps confirmation and history between calls; `evaluate` is cheap when nothing moved."""
 
     def __init__(self, policy: Policy = DEFAULT_POLICY) -> None:
         self.policy = policy
-        self._held: dict[Key, Held] = {}
+        self._confirmation = Confirmation(policy)
         self._runs: dict[str, Remembered] = {}
         self._idle: dict[str, float] = {}
+        self._guard = Guard()
+        self.errors: Mapping[str | None, Errors] = {}
+        """Kind of machine → how far each rule's predictions were off on such a one."""
 
-    def evaluate(self, snapshot: Snapshot) -> tuple[Finding, ...]:
-        """What is to be shown now, ranked. Findings of ended runs need no confirmation."""
-        self._forget(snapshot)
-        self._follow_idle(snapshot)
-        machine = self._machine(snapshot)
-        found = list(machine)
-        for run in snapshot.runs:
-            found += self._run(snapshot, run, [one for one in machine if one.gpu in run.gpu_uuids])
-        final = {run.id for run in snapshot.runs if run.state not in ("running", "stalled")}
-        return rank_all(self._hold(found, snapshot.time, final))
+    def evaluate(self, snapshot: Snapshot) -> Snapshot:
+        """The snapshot with the findings that are to be shown now, and each run with its verdict."""
+        found = self._judge(snapshot)
+        self._confirmation.forget({run.id for run in snapshot.runs})
+        over = {run.id for run in snapshot.runs if not run.live}
+        resting = {id for id, kept in self._runs.items() if kept.rested} - over
+        return self._conclude(snapshot, self._confirmation.update(found, snapshot.time, over, resting))
 
-    def changes(self, run: str) -> dict[str, Change]:
-        """Finding id → its remedy in the step model, for combined predictions."""
-        return self._runs[run].changes if run in self._runs else {}
+    def once(self, snapshot: Snapshot) -> Snapshot:
+        """The same for a single snapshot: no other will come to confirm what is found."""
+        return self._conclude(snapshot, [since(judged, snapshot.time) for judged in self._judge(snapshot)])
 
-    def _forget(self, snapshot: Snapshot) -> None:
+    def _judge(self, snapshot: Snapshot) -> list[Judged]:
+        """What the rules say about this moment, ended runs only when something about them changed."""
         present = {run.id for run in snapshot.runs}
         self._runs = {id: kept for id, kept in self._runs.items() if id in present}
-        gone = [key for key in self._held if key[1] is not None and key[1] not in present]
-        for key in gone:
-            del self._held[key]
+        self._follow_idle(snapshot)
+        machine = judge_machine(MachineContext(snapshot, self.policy, dict(self._idle)), self._guard.ask)
+        about_gpus = [one.finding for one in machine]
+        found = list(machine)
+        for run in snapshot.runs:
+            ask = partial(self._judge_run, snapshot, run, facts.findings_of(run, about_gpus))
+            found += self._guard.ask(RUN, ask, [])
+        return found
 
     def _follow_idle(self, snapshot: Snapshot) -> None:
         """Since when each GPU that somebody holds does nothing."""
         for gpu in snapshot.gpus:
-            held = bool(gpu.processes)
-            if held and gpu.utilization_ratio is not None and gpu.utilization_ratio < 0.02:
+            use = gpu.utilization_ratio
+            if gpu.processes and use is not None and use < self.policy.gpu_unused:
                 self._idle.setdefault(gpu.uuid, snapshot.time)
             else:
                 self._idle.pop(gpu.uuid, None)
 
-    def _machine(self, snapshot: Snapshot) -> list[Finding]:
-        context = MachineContext(snapshot, self.policy, dict(self._idle))
-        found = []
-        for rule in all_rules():
-            if rule.scope == "machine":
-                found += [make(rule, advice, self.policy, None, None) for advice in rule.check(context)]
-        return [finding for finding in found if finding is not None]
-
-    def _run(self, snapshot: Snapshot, run: Run, beside: list[Finding]) -> list[Finding]:
-        """Findings of one run; `beside` are those about the GPUs it is on."""
+    def _judge_run(self, snapshot: Snapshot, run: Run, about_gpus: Sequence[Finding]) -> list[Judged]:
         kept = self._runs.setdefault(run.id, Remembered())
-        mark = (run.state, run.steps, len(run.config), run.lost)
-        if mark == kept.mark and run.state not in ("running", "stalled"):
-            return kept.findings
-        _remember(kept, snapshot, run)
-        kept.mark = mark
-        judged = judge(RunContext(snapshot, run, self.policy, tuple(kept.points)), beside)
-        kept.findings = [one.finding for one in judged]
-        kept.changes = {one.finding.id: one.change for one in judged if one.change is not None}
-        return kept.findings
+        mark = (run.state, len(run.config), run.lost, 0 if run.live else run.steps)
+        if mark == kept.mark and not run.live:
+            kept.rested = 1
+            return kept.judged
+        kept.points.append(_point(RunContext(snapshot, run, self.policy)))
+        if mark == kept.mark and kept.evaluations >= YOUNG and kept.rested < REST_TICKS:
+            kept.rested += 1
+            return kept.judged
+        kept.mark, kept.rested = mark, 0
+        kept.evaluations += 1
+        context = RunContext(snapshot, run, self.policy, tuple(kept.points))
+        errors = self.errors.get(run.host_kind, NO_ERRORS)
+        kept.judged = judge_run(context, about_gpus, self._guard.ask, errors)
+        kept.model = context.model if context.reliable else None
+        return kept.judged
 
-    def _hold(self, found: Sequence[Finding], now: float, final: set[str]) -> list[Finding]:
-        """Hysteresis: shown after `confirm_ticks` in a row, gone after `clear_ticks` without."""
-        present: set[Key] = set()
-        for finding in found:
-            key = (finding.id, finding.run, finding.rank, finding.gpu)
-            present.add(key)
-            held = self._held.get(key)
-            if held is None:
-                held = self._held[key] = Held(finding, now)
-            else:
-                held.finding, held.seen, held.missed = finding, held.seen + 1, 0
-            at_once = finding.run in final or finding.severity == "critical"
-            held.shown = held.shown or at_once or held.seen >= self.policy.confirm_ticks
-        for key in [key for key in self._held if key not in present]:
-            self._miss(key, final)
-        return [
-            msgspec.structs.replace(held.finding, since=held.since)
-            for held in self._held.values()
-            if held.shown
-        ]
+    def _conclude(self, snapshot: Snapshot, shown: Sequence[Judged]) -> Snapshot:
+        findings = ranked(one.finding for one in shown)
+        changes = {one.finding.key: one.outcomes for one in shown}
+        own = facts.findings_by_run(snapshot.runs, findings)
+        runs = tuple(self._concluded(run, own[run.id], changes) for run in snapshot.runs)
+        return replace(snapshot, findings=findings, runs=runs, rule_errors=dict(self._guard.failures))
 
-    def _miss(self, key: Key, final: set[str]) -> None:
-        held = self._held[key]
-        held.missed += 1
-        held.seen = 0
-        if not held.shown or held.missed >= self.policy.clear_ticks or key[1] in final:
-            del self._held[key]
+    def _concluded(self, run: Run, own: tuple[Finding, ...], changes: Changes) -> Run:
+        return self._guard.ask(VERDICT, partial(self._conclude_run, run, own, changes), run)
+
+    def _conclude_run(self, run: Run, own: tuple[Finding, ...], changes: Changes) -> Run:
+        kept = self._runs[run.id]
+        if not kept.rested or own != kept.concluded_from:
+            kept.combined = steady_combined(combined_of(own, changes, kept.model), kept.combined, own)
+            kept.verdict = verdict(run, own, kept.combined, self.policy)
+            kept.concluded_from = own
+        return replace(run, combined=kept.combined, verdict=kept.verdict)
 
 
-def judge(context: RunContext, beside: Sequence[Finding] = ()) -> list[Judged]:
-    """All findings of one run: fired, suppressed where redundant, closed with a healthy word."""
-    judged = []
-    for rule in all_rules():
-        if rule.scope == "run" and (not rule.steps or context.reliable):
-            advice = rule.check(context)
-            if advice is not None:
-                judged += _judged(context, rule, advice)
-    judged = suppress(judged)
-    for rule in all_rules():
-        if rule.scope == "closing" and context.reliable:
-            advice = rule.check(context, [*beside, *(one.finding for one in judged)])
-            if advice is not None:
-                judged += _judged(context, rule, advice)
-    return judged
-
-
-def _judged(context: RunContext, rule: Rule, advice: Advice) -> list[Judged]:
-    model = context.model if advice.what is not None else None
-    finding = make(rule, advice, context.policy, model, context.run.id)
-    return [] if finding is None else [Judged(finding, rule, advice.what)]
-
-
-def suppress(judged: list[Judged]) -> list[Judged]:
-    """Without those a more specific cause explains; a hint never silences a warning."""
-    result = []
-    for one in judged:
-        silenced = any(
-            _covers(other.rule.suppresses, one.finding.id)
-            and other.finding.id != one.finding.id
-            and SEVERITY_ORDER[other.finding.severity] <= SEVERITY_ORDER[one.finding.severity]
-            for other in judged
-        )
-        if not silenced:
-            result.append(one)
-    return result
-
-
-def _covers(patterns: Iterable[str], id: str) -> bool:
-    return any(fnmatch.fnmatchcase(id, pattern) for pattern in patterns)
-
-
-def rank_all(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Most severe first, then by what the remedy is likely to gain, then by specificity."""
-    bonus = {rule.id: rule.rank_bonus for rule in all_rules()}
-
-    def weight(finding: Finding) -> tuple[int, float, str]:
-        special = bonus.get(finding.id, 0.0)
-        gain = finding.speedup.likely - 1.0 if finding.speedup else special
-        return (SEVERITY_ORDER[finding.severity], -gain * (1.0 + special), finding.id)
-
-    return tuple(sorted(findings, key=weight))
-
-
-def _remember(kept: Remembered, snapshot: Snapshot, run: Run) -> None:
-    """One more point of the run's past."""
-    context = RunContext(snapshot, run, DEFAULT_POLICY)
-    gpu = context.gpus[0] if context.gpus else None
-    throttle = gpu.throttle if gpu is not None and gpu.throttle else {}
+def _point(context: RunContext) -> Point:
+    """This moment of a run, for what only shows over time."""
     rss = context.scalar("proc.rss_bytes")  # workers touch pages they share; that is no growth
     device = context.scalar("cuda.allocated_bytes")
-    memory, cpu = snapshot.host.memory, snapshot.host.cpu
-    own = [process.cpu_ratio for process in context.processes if process.cpu_ratio is not None]
-    busy = cpu.utilization_ratio * cpu.cores if cpu and cpu.utilization_ratio is not None else None
-    live = run.state == "running" and bool(own) and busy is not None
-    kept.points.append(
-        Point(
-            time=snapshot.time,
-            steps=run.steps,
-            rss_bytes=int(rss) if rss else None,
-            device_bytes=int(device) if device else None,
-            step_p50=run.step.p50,
-            sm_clock=gpu.sm_clock_hertz if gpu else None,
-            throttled=frozenset(name for name, active in throttle.items() if active),
-            swap_bytes_per_second=memory.swap_in_bytes_per_second if memory else None,
-            other_cpu=max(0.0, busy - sum(own)) if live and busy is not None else None,
-        )
+    return Point(
+        steps=context.run.steps,
+        rss_bytes=int(rss) if rss else None,
+        device_bytes=int(device) if device else None,
+        other_cpu=_other_cores(context),
+        cpu_pressure=_pressure(context),
     )
+
+
+def _pressure(context: RunContext) -> float | None:
+    cpu = context.snapshot.host.cpu
+    return cpu.pressure.some_ratio if cpu is not None and context.run.state == "running" else None
+
+
+def _other_cores(context: RunContext) -> float | None:
+    """Cores that processes outside the run keep busy; None when not known."""
+    cpu = context.snapshot.host.cpu
+    own = [process.cpu_ratio for process in context.processes if process.cpu_ratio is not None]
+    if context.run.state != "running" or not own or cpu is None or cpu.utilization_ratio is None:
+        return None
+    return max(0.0, cpu.utilization_ratio * cpu.cores - sum(own))

@@ -1,51 +1,87 @@
-"""From a rule's answer to a finding: prediction, severity, and words for numbers."""
+"""From a rule's answer to a finding: its prediction and its severity."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from monitor.advice.policy import Policy
+from monitor.advice.prediction.gain import at_least, predict, widened
+from monitor.advice.prediction.limit import most_gain, removed_share, share_of, within
+from monitor.advice.prediction.step_model import StepModel
 from monitor.advice.rule import Advice, Rule
-from monitor.advice.whatif import StepModel, at_least, predict
-from monitor.snapshot import Finding, Remedy, Severity, Speedup
+from monitor.model.finding import Finding, Remedy, Severity, Speedup
+from monitor.model.policy import Policy
 
 
 def make(
-    rule: Rule, advice: Advice, policy: Policy, model: StepModel | None, run: str | None
+    rule: Rule,
+    advice: Advice,
+    policy: Policy,
+    model: StepModel | None,
+    run: str | None,
+    error: float | None = None,
 ) -> Finding | None:
-    """The finding, or None when its gain is not worth a reader's time."""
-    speedup, surely = advice.speedup, None
-    if speedup is None and advice.what is not None and model is not None:
-        speedup = predict(model, advice.what, advice.low, advice.high, advice.because)
-        surely = at_least(model, advice.what, advice.low)
-    severity = advice.severity or by_gain(speedup, policy, surely)
+    """The finding, or None when its gain is not worth a reader's time. `error` is how far the rule's
+    predictions were off so far."""
+    speedup, share, least = _promise(advice, model, error)
+    severity = advice.severity or by_gain(speedup, policy, least)
     if severity is None:
         return None
+    if speedup is not None and speedup.high <= 1.0:
+        speedup = share = None
     return Finding(
         id=rule.id,
         severity=severity,
-        title=advice.title,
-        run=advice.run or run,
+        title=f"{advice.title}; {advice.detail}" if advice.detail else advice.title,
+        headline=advice.title,
+        cause=rule.cause,
+        run=run,
         rank=advice.rank,
         gpu=advice.gpu,
-        evidence=rounded(advice.evidence),
-        remedy=Remedy(advice.remedy, advice.change),
+        evidence=rounded({**advice.evidence, **_played(advice, model, share)}),
+        remedy=Remedy(advice.remedy, advice.change, rule.settings, advice.effect, advice.price, advice.avoid),
         speedup=speedup,
+        share=share,
         why=rule.doc.get("Why", ""),
     )
 
 
-def by_gain(speedup: Speedup | None, policy: Policy, surely: float | None = None) -> Severity | None:
-    """Severity from what the remedy is likely to gain. What it gains at least is the rule's word, not the
-    range's low end: that two runs differ makes a cause no less of a cause."""
+def _played(advice: Advice, model: StepModel | None, share: float | None) -> dict[str, float]:
+    """Where the step was played again: the share of it that goes at most."""
+    played = share is not None and advice.gain is not None and model is not None and model.lanes is not None
+    return {"at_most_share": share} if played and share is not None else {}
+
+
+def _promise(
+    advice: Advice, model: StepModel | None, error: float | None
+) -> tuple[Speedup | None, float | None, float | None]:
+    """The predicted gain, never above what the evidence removes; the share of the time that is at most; and
+    the rule's own lower bound. A gain that no share of the time backs is no promise."""
+    if advice.speedup is not None:
+        if advice.share is None:
+            return None, None, None
+        gain = within(widened(advice.speedup, error), advice.share)
+        return gain, max(advice.share, share_of(gain.high)), None
+    if advice.gain is None or model is None:
+        return None, None, None
+    share = removed_share(model, advice.gain)
+    share = share if advice.share is None else min(share, advice.share)
+    least = min(at_least(model, advice.gain), most_gain(share))
+    predicted = widened(predict(model, advice.gain, advice.because), error)
+    gain = within(predicted, share, model, advice.gain.most)
+    return gain, max(share, share_of(gain.high)), least
+
+
+def by_gain(speedup: Speedup | None, policy: Policy, least: float | None = None) -> Severity | None:
+    """Severity from what the remedy is likely to gain. `least` is the rule's own lower bound: the range's
+    low end also holds the noise between two runs, which makes a cause no less of a cause."""
     if speedup is None:
         return "hint"
     if speedup.likely < policy.hint_gain:
         return None
-    least = speedup.low if surely is None else surely
-    sure = speedup.likely >= policy.warning_gain and least >= policy.low_gain
-    return "warning" if sure else "hint"
+    least = speedup.low if least is None else least
+    worth = speedup.likely >= policy.warning_gain and least >= policy.low_gain
+    return "warning" if worth else "hint"
 
 
 def rounded(evidence: Mapping[str, Any]) -> dict[str, Any]:
@@ -55,27 +91,3 @@ def rounded(evidence: Mapping[str, Any]) -> dict[str, Any]:
         for key, value in evidence.items()
         if value is not None
     }
-
-
-def seconds(value: float | None) -> str:
-    """ "3.1 ms", "420 µs", "2.4 s"."""
-    if value is None:
-        return "an unknown time"
-    for unit, scale in (("s", 1.0), ("ms", 1e-3)):
-        if value >= scale:
-            return f"{value / scale:.3g} {unit}" if value < 100 * scale else f"{value / scale:.0f} {unit}"
-    return f"{value * 1e6:.0f} µs"
-
-
-def percent(ratio: float) -> str:
-    return f"{ratio * 100:.0f} %"
-
-
-def size(count: float) -> str:
-    """ "1.5 GiB"."""
-    value = float(count)
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if abs(value) < 1024:
-            return f"{value:.3g} {unit}" if value < 100 else f"{value:.0f} {unit}"
-        value /= 1024
-    return f"{value:.3g} TiB"

@@ -1,4 +1,4 @@
-"""What a rule is: a file with a docstring and one pure function, found by its being there.
+"""What a rule is: a file with a docstring and one pure function; being in the folder registers it.
 
 The docstring has a first sentence (what it finds) and the parts ``Looks at:``, ``Why:``,
 ``Remedy:`` and ``Gain:``; docs/rules.md and the findings' own "why" are made from it.
@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal
 
-from monitor.advice.context import MachineContext, RunContext
-from monitor.advice.whatif import Change
-from monitor.snapshot import Finding, Severity, Speedup
+from monitor.advice.context.machine import MachineContext
+from monitor.advice.context.run import RunContext
+from monitor.advice.prediction.gain import Outcomes
+from monitor.model.finding import Effect, Finding, Severity, Speedup
 
 Scope = Literal["run", "machine", "closing"]
 PARTS = ("Looks at", "Why", "Remedy", "Gain")
@@ -27,22 +28,30 @@ class Advice:
     """What a rule answers when it fires; the engine makes a `Finding` of it."""
 
     title: str
+    """One clause, without a full stop: what is wrong, with this run's own figures."""
     remedy: str
+    detail: str = ""
+    """A second clause of the title, where there is room for it."""
     change: str = ""
+    """The remedy as a diff that can be applied, or a command; empty where only words are right."""
+    effect: Effect | None = None
+    """What the remedy does to the training."""
+    price: str = ""
+    avoid: str = ""
     evidence: Mapping[str, Any] = field(default_factory=dict)
-    what: Change | None = None
+    gain: Outcomes | None = None
     """The remedy as the step model understands it; the engine predicts from it."""
-    low: Change | None = None
-    high: Change | None = None
     because: str = ""
     """Why the prediction is what it is, in a clause."""
     speedup: Speedup | None = None
-    """A prediction made without the step model."""
+    """A prediction made without the step model; it counts only with a `share`."""
+    share: float | None = None
+    """Share of the step (for set-up: of the run) that the evidence names. No gain is above 1 / (1 - share);
+    None: what `gain` removes at most."""
     severity: Severity | None = None
     """Fixed severity; None: by predicted gain."""
     rank: int | None = None
     gpu: str | None = None
-    run: str | None = None
 
 
 RunCheck = Callable[[RunContext], "Advice | None"]
@@ -55,6 +64,8 @@ class Rule:
     """A registered rule."""
 
     id: str
+    cause: str
+    """A short name of the cause, for a list or a group: "Memory errors"."""
     scope: Scope
     check: Any
     doc: Mapping[str, str]
@@ -64,23 +75,31 @@ class Rule:
     """Ids (or areas, "input.*") this rule makes redundant when it fires."""
     rank_bonus: float
     """Added weight in the ranking for a cause that is more specific than its neighbours."""
+    settings: tuple[str, ...] = ()
+    """What the remedy changes in the configuration probe ("loader.num_workers")."""
 
 
 def rule(
-    id: str, *, steps: bool = True, suppresses: tuple[str, ...] = (), bonus: float = 0.0
+    id: str,
+    cause: str,
+    *,
+    settings: tuple[str, ...] = (),
+    steps: bool = True,
+    suppresses: tuple[str, ...] = (),
+    bonus: float = 0.0,
 ) -> Callable[[RunCheck], Rule]:
     """Register a rule about one run."""
-    return lambda check: Rule(id, "run", check, _doc(check), steps, suppresses, bonus)
+    return lambda check: Rule(id, cause, "run", check, _doc(check), steps, suppresses, bonus, settings)
 
 
-def machine_rule(id: str, *, suppresses: tuple[str, ...] = ()) -> Callable[[MachineCheck], Rule]:
+def machine_rule(id: str, cause: str, *, suppresses: tuple[str, ...] = ()) -> Callable[[MachineCheck], Rule]:
     """Register a rule about the machine: GPUs, host, jobs."""
-    return lambda check: Rule(id, "machine", check, _doc(check), False, suppresses, 0.0)
+    return lambda check: Rule(id, cause, "machine", check, _doc(check), False, suppresses, 0.0)
 
 
-def closing_rule(id: str) -> Callable[[ClosingCheck], Rule]:
+def closing_rule(id: str, cause: str) -> Callable[[ClosingCheck], Rule]:
     """Register a rule that speaks after the others, knowing what they found."""
-    return lambda check: Rule(id, "closing", check, _doc(check), True, (), 0.0)
+    return lambda check: Rule(id, cause, "closing", check, _doc(check), True, (), 0.0)
 
 
 def _doc(check: Callable[..., Any]) -> dict[str, str]:

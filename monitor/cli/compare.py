@@ -1,4 +1,4 @@
-"""`gpumon compare A B`: is B faster, how surely, where, and as much as predicted?"""
+"""`gpumon compare A B`: is B faster, how certain is that, where, and as much as predicted?"""
 
 from __future__ import annotations
 
@@ -6,12 +6,26 @@ import argparse
 import sys
 from collections.abc import Iterator
 
-from monitor.cli import catalog
-from monitor.cli.table import number, seconds, share, size, table
-from monitor.compare import Comparison
-from monitor.errors import EXIT_FAILED, EXIT_OK, UserError
-from monitor.realised import Realised
-from monitor.snapshot import encode
+from monitor.catalog.dossier import gather
+from monitor.cli import run_source
+from monitor.cli.run_source import RunSource
+from monitor.cli.written import write_file
+from monitor.comparison.compare_runs import Comparison
+from monitor.comparison.figures import figures
+from monitor.comparison.realised import Realised
+from monitor.comparison.words import fate, verdict
+from monitor.model.errors import EXIT_FAILED, EXIT_OK, UserError
+from monitor.model.snapshot import encode
+from monitor.model.units import (
+    ABSENT,
+    gain,
+    gain_range,
+    seconds,
+    signed_seconds,
+)
+from monitor.terminal import PLAIN, Terminal, table, wrapped
+
+TONES = {"faster": "healthy", "slower": "critical", "same": "hint", "unsure": "hint"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -20,16 +34,27 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fail-below", type=float, metavar="R", help="exit 1 when B's rate is below R times A's (CI: 0.95)"
     )
-    catalog.configure(parser)
+    parser.add_argument("--html", metavar="FILE", help="write it as one HTML file (- is stdout)")
+    run_source.configure(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    found = catalog.open_catalog(args, write=True).compare(args.a, args.b)
+    with run_source.open_runs(args, write=True) as source:
+        found = source.compare(args.a, args.b)
+        page = _page(source, found) if args.html else ""
+    if args.html:
+        write_file(page, args.html)
     if args.json:
         sys.stdout.write(encode(found).decode() + "\n")
-    else:
-        print("\n".join(render(found)))
+    elif args.html != "-":
+        print("\n".join(render(found, Terminal(sys.stdout))))
     return _exit_code(found, args.fail_below)
+
+
+def _page(source: RunSource, found: Comparison) -> str:
+    from monitor.document.compare_page import compare_page
+
+    return compare_page(found, gather(source, found.a.run), gather(source, found.b.run))
 
 
 def _exit_code(found: Comparison, bar: float | None) -> int:
@@ -38,74 +63,36 @@ def _exit_code(found: Comparison, bar: float | None) -> int:
     if found.speedup is None:
         raise UserError("the two runs have no rate to compare: too few steps", code=EXIT_FAILED)
     if found.speedup < bar:
-        print(f"gpumon: ×{found.speedup:.3f} is below the bar of ×{bar:g}", file=sys.stderr)
+        print(f"gpumon: {gain(found.speedup)} is below the bar of {gain(bar)}", file=sys.stderr)
         return EXIT_FAILED
     return EXIT_OK
 
 
-def render(found: Comparison) -> Iterator[str]:
-    yield verdict(found)
-    yield from (f"warning: {warning}" for warning in found.warnings)
+def render(found: Comparison, on: Terminal = PLAIN) -> Iterator[str]:
+    yield from (on.paint(line, TONES[found.verdict]) for line in wrapped(verdict(found), on.width))
+    for warning in found.warnings:
+        yield from wrapped(f"warning: {warning}", on.width)
     yield ""
-    yield table(("", "A", "B", "B / A"), list(_figures(found)), right=(1, 2, 3))
+    known = [one[:4] for one in figures(found) if (one.a, one.b) != (ABSENT, ABSENT)]
+    rows = [("run", found.a.run, found.b.run, ""), *known]
+    yield table(("", "A", "B", "B / A"), rows, right=(1, 2, 3), on=on)
     if found.phases:
         yield ""
         rows = [
-            (p.name, seconds(p.before_seconds), seconds(p.after_seconds), _signed(-p.saved_seconds))
+            (p.name, seconds(p.before_seconds), seconds(p.after_seconds), signed_seconds(-p.saved_seconds))
             for p in found.phases
         ]
-        yield table(("a step, by phase", "A", "B", "change"), rows, right=(1, 2, 3))
+        yield table(("a step, by phase", "A", "B", "change"), rows, right=(1, 2, 3), on=on)
     if found.realised:
         yield ""
-        yield table(("gone in B", "predicted", "realised"), [_fate(one) for one in found.realised])
+        fates = [_fate(one) for one in found.realised]
+        yield table(("gone in B", "predicted", "realised"), fates, below=2, on=on)
     for name, ids in (("still there", found.remaining), ("new in B", found.new)):
         if ids:
-            yield f"{name}: {', '.join(ids)}"
-
-
-def verdict(found: Comparison) -> str:
-    """One sentence."""
-    if found.speedup is None:
-        return "no verdict: one of the runs has too few steps"
-    sure = f" ({found.low:.2f}–{found.high:.2f})" if found.low is not None and found.high is not None else ""
-    pace = f"×{found.speedup:.2f}{sure} in {found.unit}"
-    noise = f"noise ±{found.noise_floor * 100:.1f} %"
-    words = {
-        "faster": f"B is faster: {pace}, {noise}",
-        "slower": f"B is slower: {pace}, {noise}",
-        "same": f"no difference beyond noise: {pace}, {noise}",
-        "unsure": f"not sure: {pace}, {noise}; longer runs would tell",
-    }
-    return words[found.verdict]
-
-
-def _figures(found: Comparison) -> Iterator[tuple[str, ...]]:
-    a, b = found.a, found.b
-    yield "run", a.run, b.run, ""
-    for name, one, two, text in (
-        ("samples/s", a.samples_per_second, b.samples_per_second, number),
-        ("steps/s", a.steps_per_second, b.steps_per_second, number),
-        ("step p50", a.step_p50_seconds, b.step_p50_seconds, seconds),
-        ("step p95", a.step_p95_seconds, b.step_p95_seconds, seconds),
-        ("epoch time", a.epoch_seconds, b.epoch_seconds, seconds),
-        ("GPU use", a.gpu_utilization_ratio, b.gpu_utilization_ratio, share),
-        ("GPU starved", a.starved_ratio, b.starved_ratio, share),
-        ("GPU memory", a.device_memory_bytes, b.device_memory_bytes, size),
-        ("host memory", a.rss_bytes, b.rss_bytes, size),
-        ("in stalls", a.stall_share, b.stall_share, share),
-        ("steps", float(a.steps), float(b.steps), number),
-    ):
-        yield name, text(one), text(two), f"×{two / one:.2f}" if one and two is not None else ""
+            yield from wrapped(f"{name}: {', '.join(ids)}", on.width)
 
 
 def _fate(one: Realised) -> tuple[str, str, str]:
-    gain = one.predicted
-    promised = f"×{gain.likely:.2f} ({gain.low:.2f}–{gain.high:.2f})" if gain else "—"
-    if one.realised is None:
-        return one.id, promised, "went along with another" if one.applied is False else "—"
-    judged = "" if one.inside is None else (" inside" if one.inside else " outside")
-    return one.id, promised, f"×{one.realised:.2f}{judged}{' (its part)' if one.shared else ''}"
-
-
-def _signed(value: float) -> str:
-    return ("+" if value > 0 else "−" if value < 0 else "") + seconds(abs(value))
+    promise = one.predicted
+    promised = gain_range(promise.low, promise.likely, promise.high) if promise else ABSENT
+    return one.id, promised, fate(one)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from monitor import settings
+from monitor.model import settings
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -14,7 +14,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     chosen = settings.load(args)
-    from monitor.daemon import run_daemon, set_up_logging
+    from monitor.daemon.daemon import run_daemon
+    from monitor.daemon.logs import set_up_logging
 
     set_up_logging(args.verbose)
     return run_daemon(chosen)

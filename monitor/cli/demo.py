@@ -20,11 +20,16 @@ from pathlib import Path
 
 import msgspec
 
-from monitor.cli.train import recipe_command
+from monitor.cli.train import trainers_command
 from monitor.client import Client
-from monitor.compare import Comparison
-from monitor.errors import EXIT_FAILED, EXIT_INTERRUPTED, UserError
-from monitor.snapshot import Finding, Run, Snapshot
+from monitor.comparison.compare_runs import Comparison
+from monitor.comparison.words import measured
+from monitor.model.errors import EXIT_FAILED, EXIT_INTERRUPTED, UserError
+from monitor.model.facts import findings_of
+from monitor.model.finding import Finding
+from monitor.model.run import Run
+from monitor.model.snapshot import Snapshot
+from monitor.model.units import ABSENT, gain_range, label, number, percent, value_of, whole
 
 COMMON = (
     *("--synthetic", "--synthetic_size=1.5", "--channels=8", "--epochs=500"),
@@ -53,7 +58,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    recipe_command("tcn", [])  # torch missing? say so before anything is started
+    trainers_command("tcn")  # torch missing? say so before anything is started
     live = sys.stdout.isatty() and sys.stdin.isatty() and not args.no_tui
     before = signal.signal(signal.SIGTERM, _raise_interrupt)
     try:
@@ -75,7 +80,8 @@ def _raise_interrupt(*_: object) -> None:
 def _play(stage: Stage, live: bool) -> int:
     with stage.screen() if live else contextlib.nullcontext() as tui:
         page = Page(tui)
-        done = Story(stage, page.tell).play()
+        with Client(stage.url) as client:
+            done = Story(stage, client, page.tell).play()
         if live:
             _linger(tui)
     page.flush()
@@ -83,7 +89,7 @@ def _play(stage: Stage, live: bool) -> int:
 
 
 def _linger(tui: subprocess.Popen[bytes] | None, seconds: float = 4.0) -> None:
-    """Let the last picture stand for a moment, unless the screen was closed already."""
+    """Leave the last screen up for a moment, unless it was already closed."""
     if tui is not None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             tui.wait(timeout=seconds)
@@ -143,8 +149,8 @@ class Stage:
             daemon = self.start([sys.executable, "-m", "monitor.cli.main", *words], log=log.fileno())
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline and daemon.poll() is None:
-            with contextlib.suppress(UserError):
-                return Client(self.url).snapshot()
+            with contextlib.suppress(UserError), Client(self.url) as client:
+                return client.snapshot()
             time.sleep(0.1)
         raise UserError(f"the demo's daemon did not start: {self._last_words()}", code=EXIT_FAILED)
 
@@ -167,12 +173,12 @@ class Stage:
         return child
 
     def _end(self, child: subprocess.Popen[bytes]) -> None:
-        for number in (signal.SIGTERM, signal.SIGKILL):
+        for ending in (signal.SIGTERM, signal.SIGKILL):
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(child.pid, number)
+                os.killpg(child.pid, ending)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(timeout=5)
-                if number == signal.SIGTERM:
+                if ending == signal.SIGTERM:
                     continue
                 return
 
@@ -181,7 +187,7 @@ class Stage:
         words = [*COMMON, *options, f"--run_name=demo-{name}", "--quiet", f"--max_steps={steps}"]
         words.append(f"--out={self.folder / 'out' / name}")
         with open(self.folder / f"{name}.log", "wb") as log:
-            return self.start(recipe_command("tcn", words), log=log.fileno())
+            return self.start(trainers_command("tcn", *words), log=log.fileno())
 
     @contextlib.contextmanager
     def screen(self) -> Iterator[subprocess.Popen[bytes]]:
@@ -215,16 +221,13 @@ def _restore_terminal() -> None:
 class Story:
     """The chapters, told through `tell`."""
 
-    def __init__(self, stage: Stage, tell: Callable[[str], None]) -> None:
-        self.stage, self.tell = stage, tell
-        self.client = Client(stage.url)
+    def __init__(self, stage: Stage, client: Client, tell: Callable[[str], None]) -> None:
+        self.stage, self.client, self.tell = stage, client, tell
 
     def play(self) -> bool:
         source = self.client.snapshot().source
-        label = (
-            "SIMULATED GPU (there is none here)" if source.kind == "simulated" else f"GPU by {source.kind}"
-        )
-        self.tell(f"gpumon demo: seed document S0, an implicit-state TCN · {label}, training is real")
+        gpu = "SIMULATED GPU (there is none here)" if source.kind == "simulated" else f"GPU by {source.kind}"
+        self.tell(f"gpumon demo: seed document S0, an implicit-state TCN · {gpu}, training is real")
         runs: dict[str, Run] = {}
         finding: Finding | None = None
         for name, title, options in CHAPTERS:
@@ -256,7 +259,7 @@ class Story:
     def _look(self, name: str, last: Run | None) -> tuple[Run | None, list[Finding]]:
         snapshot = self.client.snapshot()
         run = next((run for run in snapshot.runs if run.name == f"demo-{name}"), last)
-        return run, [one for one in snapshot.findings if run is not None and one.run == run.id]
+        return run, list(findings_of(run, snapshot.findings)) if run is not None else []
 
     def _log(self, name: str) -> str:
         text = (self.stage.folder / f"{name}.log").read_text(encoding="utf-8", errors="replace").strip()
@@ -264,9 +267,9 @@ class Story:
 
     def _figures(self, run: Run) -> None:
         shares = sorted(run.phases, key=lambda phase: -phase.share)[:3]
-        where = ", ".join(f"{phase.name} {phase.share:.0%}" for phase in shares)
-        rate = f"{run.samples_per_second:,.0f} samples/s" if run.samples_per_second else "no steady rate"
-        self.tell(f"   {run.steps} steps, {rate}; the time goes to: {where}")
+        where = ", ".join(f"{phase.name} {percent(phase.share)}" for phase in shares)
+        rate = f"{number(run.samples_per_second)} samples/s" if run.samples_per_second else "no steady rate"
+        self.tell(f"   {whole(run.steps)} steps, {rate}; the time goes to: {where}")
 
     def _diagnosis(self, findings: list[Finding]) -> Finding | None:
         """The finding that promises most: cause, evidence, remedy, gain."""
@@ -276,12 +279,12 @@ class Story:
             return None
         chosen = next((one for one in causes if one.id == "input.slow_getitem"), causes[0])
         self.tell(f"   gpumon says ({chosen.id}): {chosen.title}")
-        evidence = ", ".join(f"{key} {_short(value)}" for key, value in list(chosen.evidence.items())[:6])
-        self.tell(f"   evidence: {evidence}")
+        evidence = list(chosen.evidence.items())[:6]
+        self.tell(
+            "   evidence: " + ", ".join(f"{label(key)} {value_of(key, value)}" for key, value in evidence)
+        )
         self.tell(f"   remedy: {chosen.remedy.summary}")
-        gain = chosen.speedup
-        if gain is not None:
-            self.tell(f"   predicted: ×{gain.likely:.2f} (×{gain.low:.2f}–×{gain.high:.2f})")
+        self.tell(f"   predicted: {_promise(chosen)}")
         return chosen
 
     def _verdict(self, runs: dict[str, Run], finding: Finding | None) -> None:
@@ -291,21 +294,17 @@ class Story:
             if found is None or found.speedup is None:
                 self.tell(f"   {what}: too few steps to compare")
                 continue
-            sure = f" (×{found.low:.2f}–×{found.high:.2f})" if found.low and found.high else ""
-            promise = self._promise(name, finding)
-            self.tell(f"   {what}: realised ×{found.speedup:.2f}{sure} in {found.unit}{promise}")
-
-    def _promise(self, name: str, finding: Finding | None) -> str:
-        if finding is None or finding.speedup is None or name != "remedy":
-            return ""
-        gain = finding.speedup
-        return f"; predicted ×{gain.likely:.2f} (×{gain.low:.2f}–×{gain.high:.2f})"
+            predicted = f"; predicted {_promise(finding)}" if finding is not None and name == "remedy" else ""
+            self.tell(f"   {what}: realised {measured(found)} in {found.unit}{predicted}")
 
     def _compare(self, a: Run, b: Run) -> Comparison | None:
         with contextlib.suppress(UserError, msgspec.MsgspecError):
-            return msgspec.json.decode(self.client.get(f"/api/v1/compare?a={a.id}&b={b.id}"), type=Comparison)
+            return msgspec.json.decode(
+                self.client.get(f"/api/v1/compare?a={a.id}&b={b.id}", method="POST"), type=Comparison
+            )
         return None
 
 
-def _short(value: object) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+def _promise(finding: Finding) -> str:
+    speedup = finding.speedup
+    return ABSENT if speedup is None else gain_range(speedup.low, speedup.likely, speedup.high)

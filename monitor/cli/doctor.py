@@ -5,35 +5,60 @@ from __future__ import annotations
 import argparse
 import json
 import socket
-import textwrap
+import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
-from monitor import __version__, settings
+from monitor import __version__
 from monitor.doctor.check import Check, Context, Result, all_checks, run_check
-from monitor.errors import EXIT_FAILED, EXIT_OK, UserError
+from monitor.model import settings
+from monitor.model.errors import EXIT_FAILED, EXIT_OK, UserError
+from monitor.terminal import PLAIN, Terminal, wrapped
 
 OPTIONS = ("dir", "listen", "socket", "store", "web_config")
 WORDS = (("PASS", "passed"), ("WARN", "warning(s)"), ("FAIL", "failed"), ("SKIP", "skipped"))
-WIDTH = 100
+WIDEST = 100
+"""Columns of a sentence, in a pipe too."""
+TONES = {"PASS": "healthy", "WARN": "warning", "FAIL": "critical", "SKIP": "dim"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="machine-readable")
     parser.add_argument("--deep", action="store_true", help="also start torch, in a process of its own")
+    parser.add_argument(
+        "--calibrate", action="store_true", help="measure what work costs here, with no training running"
+    )
+    parser.add_argument(
+        "--gpu-selftest",
+        action="store_true",
+        help="run five loops with known answers on the GPU and say what held; writes a file to send us",
+    )
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="the self-test's file")
+    parser.add_argument("--python", metavar="PATH", help="the interpreter that trains (default: ours)")
     parser.add_argument("--only", metavar="ID", action="append", help="run this check only; may be repeated")
     parser.add_argument("--connect", metavar="URL", help="the daemon to check (default: as every command)")
-    parser.epilog = "exit code 1 when a check fails; warnings do not count"
+    parser.epilog = "exit code 1 when a check fails or a loop of the self-test does not hold"
     settings.add_options(parser, OPTIONS)
 
 
 def run(args: argparse.Namespace) -> int:
-    context = Context(settings.load(args), connect=args.connect, deep=args.deep)
+    if args.gpu_selftest:
+        from monitor.cli import gpu_selftest  # not for a check of the machine: it watches runs
+
+        return gpu_selftest.run(args.python, args.output, as_json=args.json)
+    context = Context(
+        settings.load(args),
+        connect=args.connect,
+        deep=args.deep,
+        calibrate=args.calibrate,
+        python=args.python,
+    )
     results = [(item, run_check(item, context)) for item in chosen(args.only)]
-    print(as_json(results) if args.json else as_text(results))
+    print(as_json(results) if args.json else as_text(results, Terminal(sys.stdout)))
     return EXIT_FAILED if any(result.status == "FAIL" for _, result in results) else EXIT_OK
 
 
@@ -59,25 +84,23 @@ def as_json(results: Sequence[tuple[Check, Result]]) -> str:
     return json.dumps(document, indent=2)
 
 
-def as_text(results: Sequence[tuple[Check, Result]]) -> str:
+def as_text(results: Sequence[tuple[Check, Result]], on: Terminal = PLAIN) -> str:
     """Readable without colour: the status is a word, the remedy is a line of its own."""
     width = max(len(item.id) for item, _ in results)
-    blocks = [_block(item, result, width) for item, result in results]
+    blocks = [line for item, result in results for line in _block(item, result, width, on)]
     counts = count(results)
     summary = ", ".join(f"{counts[status]} {word}" for status, word in WORDS if counts[status])
     return "\n".join([*blocks, "", f"{len(results)} check(s): {summary}"])
 
 
-def _block(item: Check, result: Result, width: int) -> str:
-    indent = " " * (width + 8)
-    lines = textwrap.wrap(
-        f"{result.status}  {item.id:<{width}}  {result.detail}", WIDTH, subsequent_indent=indent
-    )
+def _block(item: Check, result: Result, width: int, on: Terminal) -> Iterator[str]:
+    indent, room = " " * (width + 8), min(WIDEST, on.width or WIDEST)
+    first, *more = wrapped(f"{result.status}  {item.id:<{width}}  {result.detail}", room, hang=indent)
+    status = on.paint(result.status, TONES[result.status])
+    yield status + first.removeprefix(result.status)
+    yield from more
     if result.remedy:
-        lines += textwrap.wrap(
-            f"remedy: {result.remedy}", WIDTH, initial_indent=indent, subsequent_indent=indent + "  "
-        )
-    return "\n".join(lines)
+        yield from wrapped(f"remedy: {result.remedy}", room, indent)
 
 
 def count(results: Sequence[tuple[Check, Result]]) -> dict[str, int]:

@@ -1,4 +1,5 @@
-"""The `gpumon` command. A command is one module here with `HELP`, `configure(parser)` and `run(args)`.
+"""The `gpumon` command. A command is one module here with `configure(parser)` and `run(args)`, and a line in
+`COMMANDS` below.
 
 Modules are imported only when their command is asked for: importing Textual alone costs more than
 `gpumon status` may take.
@@ -7,13 +8,18 @@ Modules are imported only when their command is asked for: importing Textual alo
 from __future__ import annotations
 
 import argparse
+import difflib
 import importlib
+import keyword
 import os
 import sys
 from collections.abc import Sequence
+from types import ModuleType
+from typing import NoReturn
 
 from monitor import __version__
-from monitor.errors import EXIT_INTERRUPTED, UserError
+from monitor.cli import plain_characters
+from monitor.model.errors import EXIT_INTERRUPTED, UserError
 
 COMMANDS = {
     "run": "run a training script under gpumon, no code change: gpumon run -- python train.py",
@@ -22,40 +28,94 @@ COMMANDS = {
     "daemon": "sample, diagnose and serve metrics",
     "runs": "list training runs, live and past",
     "show": "everything about one run, with its findings",
+    "report": "a run as one HTML file to keep and to send (or Markdown, JSON)",
+    "export": "single steps of a run as CSV, JSON Lines, Parquet, or a trace for Perfetto",
+    "track": "a run's figures and findings into the W&B, MLflow or TensorBoard run of its script",
     "compare": "two runs side by side: is it faster, and as much as predicted?",
+    "try": "experiment with settings of an unchanged script: what does each bring?",
+    "boost": "run a script with the best settings `gpumon try` has verified for it",
     "analyze": "time N iterations of a script in detail and name the bottleneck",
+    "trace": "what a torch.profiler trace says: idle time by cause, and what to change",
+    "profile": "have a running job take a torch.profiler window, and say what it shows",
     "train": "run one of the five optimized trainers",
     "demo": "a naive run, its diagnosis, the remedy, and what it gained",
     "doctor": "check this machine: driver, permissions, directories, ports",
-    "version": "versions of gpumon and what it stands on",
+    "version": "versions of gpumon and its dependencies",
+    "help": "more about a command, a rule or a topic: gpumon help input.no_workers",
+    "completion": "completion for a shell: gpumon completion bash",
 }
+HOME = "home"
+"""What `gpumon` alone does: a command without a name."""
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one sentence, and what may have been meant."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UserError(message, hint=self._meant(message) or f"{self.prog} --help")
+
+    def _meant(self, message: str) -> str:
+        """The nearest option to one that does not exist."""
+        unknown = [word.partition("=")[0] for word in message.split() if word.startswith("--")]
+        known = [option for option in self._option_string_actions if option.startswith("--")]
+        near = [one for word in unknown for one in difflib.get_close_matches(word, known, 1)]
+        return f"did you mean {', '.join(near)}?" if near and "unrecognized" in message else ""
 
 
 def build_parser(command: str | None) -> argparse.ArgumentParser:
     """The parser, with the options of `command` only: the other modules stay unimported."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="gpumon",
         description="Why is the GPU not busy, what to change, what it will gain, and whether it did.",
         epilog="exit codes: 0 fine, 1 the answer is no, 2 bad input, 3 no daemon answers, "
-        "4 another daemon is in the way, 130 interrupted",
+        "4 another daemon is already running, 130 interrupted",
     )
     parser.add_argument("--version", action="version", version=f"gpumon {__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, text in COMMANDS.items():
         sub = subparsers.add_parser(name, help=text, description=text)
         if name == command:
-            module = importlib.import_module(f"monitor.cli.{name}")
+            module = _module(name)
             module.configure(sub)
             sub.set_defaults(entry=module.run)
     return parser
 
 
+def _parsed(arguments: list[str]) -> argparse.Namespace:
+    """Options are judged by the command's own parser, so that it can say what was meant."""
+    chosen = arguments[0]
+    if not chosen.startswith("-") and chosen not in COMMANDS:
+        near = difflib.get_close_matches(chosen, COMMANDS, 1)
+        hint = f"did you mean gpumon {near[0]}?" if near else "gpumon --help lists the commands"
+        raise UserError(f"there is no command {chosen!r}", hint=hint)
+    args, unknown = build_parser(chosen).parse_known_args(arguments)
+    if unknown:
+        command_parser(chosen).error(f"unrecognized arguments: {' '.join(unknown)}")
+    return args
+
+
+def command_parser(name: str) -> argparse.ArgumentParser:
+    """The parser of one command alone."""
+    parser = Parser(prog=f"gpumon {name}", description=COMMANDS[name])
+    _module(name).configure(parser)
+    return parser
+
+
+def _module(name: str) -> ModuleType:
+    """A command named as a keyword of Python has an underscore behind its module's name."""
+    return importlib.import_module(
+        f"monitor.cli.{name}_" if keyword.iskeyword(name) else f"monitor.cli.{name}"
+    )
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of the console script; returns the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    chosen = arguments[0] if arguments and arguments[0] in COMMANDS else None
+    plain_characters.use()
     try:
-        args = build_parser(chosen).parse_args(arguments)
+        if not arguments:
+            return int(_module(HOME).run())
+        args = _parsed(arguments)
         return int(args.entry(args) or 0)
     except UserError as error:
         print(f"gpumon: {error.sentence}", file=sys.stderr)

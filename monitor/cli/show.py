@@ -4,95 +4,120 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections.abc import Iterator
 
-from monitor.cli import catalog
-from monitor.cli.table import ABSENT, ago, number, seconds, share, size, table
-from monitor.runs.listing import shown
-from monitor.snapshot import Finding, Rank, Run, encode
-from monitor.store.history import RunRecord
+from monitor.catalog.rows import shown
+from monitor.cli import run_source
+from monitor.model.finding import Finding
+from monitor.model.history import RunRecord
+from monitor.model.run import Rank, Run
+from monitor.model.snapshot import encode
+from monitor.model.units import (
+    ABSENT,
+    ago,
+    duration,
+    gain_range,
+    number,
+    percent,
+    seconds,
+    size,
+    small_percent,
+    whole,
+)
+from monitor.terminal import PLAIN, Terminal, table, wrapped
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", help="id, beginning of an id, name, or last")
-    catalog.configure(parser)
+    run_source.configure(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    record = catalog.open_catalog(args).record(args.run)
+    with run_source.open_runs(args) as source:
+        record = source.record(args.run)
     if args.json:
         sys.stdout.write(encode(shown(record)).decode() + "\n")
     else:
-        print("\n".join(render(record)))
+        print("\n".join(render(record, Terminal(sys.stdout))))
     return 0
 
 
-def render(record: RunRecord) -> Iterator[str]:
+def render(record: RunRecord, on: Terminal = PLAIN) -> Iterator[str]:
     """The run as text, most important first."""
     run = record.run
-    yield f"{run.name}  {run.id}  {run.state}{_live(run)}"
-    yield _facts(run)
+    yield f"{run.name}  {run.id}  {on.paint(run.state, run.state)}{_live(run)}"
+    yield from wrapped(_facts(run), on.width, hang="")
     yield ""
-    yield from _findings(record.findings)
+    yield from _findings(record.findings, on)
     if run.phases:
         yield "where the time goes (a step)"
         rows = [
-            (p.name, seconds(p.mean_seconds), share(p.share), seconds(p.p95_seconds))
+            (p.name, seconds(p.mean_seconds), percent(p.share), seconds(p.p95_seconds))
             for p in sorted(run.phases, key=lambda phase: -phase.share)
         ]
-        yield table(("phase", "mean", "share", "p95"), rows, right=(1, 2, 3))
+        yield table(("phase", "mean", "share", "p95"), rows, right=(1, 2, 3), on=on)
         yield ""
     if run.stalls:
         yield "stalls"
         lines = [
-            (s.kind, str(s.count), seconds(s.mean_seconds), share(s.share), number(s.every_steps))
+            (s.kind, whole(s.count), seconds(s.mean_seconds), percent(s.share), number(s.every_steps))
             for s in run.stalls
         ]
-        yield table(("kind", "count", "mean", "share", "every … steps"), lines, right=(1, 2, 3, 4))
+        yield table(("kind", "count", "mean", "share", "every … steps"), lines, right=(1, 2, 3, 4), on=on)
         yield ""
     yield "ranks"
-    yield table(RANK_HEAD, [_rank(rank) for rank in run.ranks], right=range(2, len(RANK_HEAD)))
+    ranks, figures = [_rank(rank) for rank in run.ranks], range(2, len(RANK_HEAD))
+    yield table(RANK_HEAD, ranks, right=figures, spare=RANK_SPARE, on=on)
 
 
 def _live(run: Run) -> str:
-    rank = run.ranks[0]
-    if rank.live_seconds is None or rank.live_phase is None:
-        return f" in {rank.live_phase}" if rank.live_phase and run.state == "killed" else ""
-    return f" ({rank.live_phase}, {seconds(rank.live_seconds)})" if run.state == "stalled" else ""
+    """Where it hangs, or where it was when it was killed."""
+    if run.state == "stalled" and run.current is not None:
+        return f" (rank {run.current.rank} in {run.current.phase} for {duration(run.current.seconds)})"
+    phase = run.ranks[0].live_phase if run.ranks else None
+    if run.interrupted:
+        return " (interrupted)"
+    return f" in {phase}" if phase and run.state == "killed" else ""
 
 
 def _facts(run: Run) -> str:
-    setup = run.first_step_time - run.started if run.first_step_time is not None else None
     facts = [
-        f"started {ago(time.time() - run.started)}",
-        f"{run.steps} steps" + (f", {run.lost} of them not seen" if run.lost else ""),
+        f"started {ago(run.started)}",
+        f"{whole(run.steps)} steps" + (f", {whole(run.lost)} of them not seen" if run.lost else ""),
         f"{number(run.samples_per_second)} samples/s",
         f"{number(run.iterations_per_second)} steps/s",
         f"step {seconds(run.step.p50)} (p95 {seconds(run.step.p95)})",
-        f"set-up {seconds(setup)}",
+        f"set-up {seconds(run.setup_seconds)}",
     ]
+    if run.micro_batches is not None:
+        facts.append(f"{number(run.micro_batches_per_second)} micro-batches/s")
+    if run.framework is not None:
+        facts.append(f"by {run.framework}")
     if run.batch_size is not None:
-        facts.append(f"batch {run.batch_size}")
+        facts.append(f"batch {whole(run.batch_size)}")
     if run.trend_ratio is not None:
-        facts.append(f"now at {share(run.trend_ratio)} of its best pace")
+        facts.append(f"now at {percent(run.trend_ratio)} of its best throughput")
     if run.starved_ratio is not None:
-        facts.append(f"GPU starved {share(run.starved_ratio)}")
+        facts.append(f"GPU starved {percent(run.starved_ratio)}")
     return " · ".join(facts)
 
 
-def _findings(findings: tuple[Finding, ...]) -> Iterator[str]:
+def _findings(findings: tuple[Finding, ...], on: Terminal) -> Iterator[str]:
     for finding in findings:
         gain = finding.speedup
-        promise = f"  ×{gain.likely:.2f} ({gain.low:.2f}–{gain.high:.2f})" if gain else ""
-        yield f"{finding.severity}: {finding.title}  [{finding.id}]{promise}"
+        note = f", {gain.note}" if gain and gain.note else ""
+        promise = f"  {gain_range(gain.low, gain.likely, gain.high)}{note}" if gain else ""
+        title = wrapped(f"{finding.severity}: {finding.title}  [{finding.id}]{promise}", on.width)
+        yield from (on.paint(line, finding.severity) for line in title)
         if finding.remedy.summary:
-            yield f"  → {finding.remedy.summary}"
+            yield from wrapped(f"→ {finding.remedy.summary}", on.width, "  ")
         yield from (f"    {line}" for line in finding.remedy.change.splitlines())
         yield ""
 
 
 RANK_HEAD = ("rank", "state", "pid", "device", "steps", "step p50", "p95", "samples/s", "overhead", "memory")
+RANK_SPARE = (2, 8, 6, 3)
+"""What a narrow terminal does without: pid, overhead, p95, device."""
 
 
 def _rank(rank: Rank) -> tuple[str, ...]:
@@ -102,10 +127,10 @@ def _rank(rank: Rank) -> tuple[str, ...]:
         rank.state,
         str(rank.pid),
         rank.device or ABSENT,
-        str(rank.steps),
+        whole(rank.steps),
         seconds(rank.step.p50),
         seconds(rank.step.p95),
         number(rank.samples_per_second),
-        share(rank.overhead_ratio),
+        small_percent(rank.overhead_ratio),
         size(memory),
     )

@@ -1,19 +1,19 @@
-"""`gpumon status`: what the GPUs and runs do now. Asks the daemon; without one it reads by itself."""
+"""`gpumon status`: what GPUs and runs are doing now. Asks the daemon, or else takes its own readings."""
 
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 import time
 from collections.abc import Iterator
 
-from monitor import settings
 from monitor.cli.status_text import render
 from monitor.client import Client
-from monitor.errors import EXIT_UNREACHABLE, UserError
-from monitor.pipeline import Pipeline
-from monitor.snapshot import Snapshot, encode
+from monitor.model import settings
+from monitor.model.errors import EXIT_UNREACHABLE, UserError
+from monitor.model.snapshot import Snapshot, encode
+from monitor.pipeline.pipeline import Pipeline
+from monitor.terminal import Terminal
 
 SETTLE_SECONDS = 0.4
 """Rates need two readings; this far apart they are good to a few per cent."""
@@ -37,6 +37,13 @@ def run(args: argparse.Namespace) -> int:
         if not args.watch:
             break
     return 0
+
+
+def show_once(args: argparse.Namespace) -> Snapshot:
+    """What goes on now, as text; returns what was shown."""
+    snapshot, origin = next(_snapshots(args))
+    _show(snapshot, origin, again=False)
+    return snapshot
 
 
 def _snapshots(args: argparse.Namespace) -> Iterator[tuple[Snapshot, str]]:
@@ -74,9 +81,8 @@ def _own_readings(args: argparse.Namespace) -> Iterator[Snapshot]:
 
 
 def _show(snapshot: Snapshot, origin: str, *, again: bool) -> None:
-    terminal = sys.stdout.isatty()
-    width = shutil.get_terminal_size().columns if terminal else 120
-    text = render(snapshot, origin, max(width, 40))
-    if again and terminal:
+    on = Terminal(sys.stdout)
+    text = render(snapshot, origin, on.width, on)
+    if again and on.tty:
         text = "\x1b[H" + text.replace("\n", "\x1b[K\n") + "\x1b[J"
     sys.stdout.write(text)

@@ -7,15 +7,7 @@ import importlib.util
 import os
 import sys
 
-from monitor.errors import UserError
-
-RECIPES = {
-    "tcn": "implicit-state TCN with a physics residual loss (S0)",
-    "tom500": "orbital MRI segmentation from NIfTI volumes, UNet (S1)",
-    "reid": "multi-modal re-identification, P×K batches (S2)",
-    "graph": "windowed kNN graphs, encoder–decoder with transformer (S3)",
-    "sequence": "LSTM with attention over time series, parameter grid (S4)",
-}
+from monitor.model.errors import UserError
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -24,24 +16,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    words = list(args.words)
-    if not words:
-        print("\n".join(listing()))
-        return 0
-    command = recipe_command(words[0], words[1:])
+    command = trainers_command(*args.words)
     sys.stdout.flush()
     return os.execv(command[0], command)
 
 
-def listing() -> list[str]:
-    lines = [f"  {name:<10}{text}" for name, text in RECIPES.items()]
-    return ["recipes:", *lines, "", "gpumon train RECIPE --help shows the options, --synthetic needs no data"]
-
-
-def recipe_command(recipe: str, options: list[str]) -> list[str]:
-    """The command line of a recipe; the monitor itself never imports a trainer."""
-    if recipe not in RECIPES:
-        raise UserError(f"no recipe {recipe!r}", hint=f"there are: {', '.join(RECIPES)}")
-    if importlib.util.find_spec("torch") is None:
-        raise UserError("the trainers need torch", hint="pip install 'gpumon[trainers]'")
-    return [sys.executable, "-m", f"trainers.{recipe}", *options]
+def trainers_command(*words: str) -> list[str]:
+    """The command line of a trainer; the monitor itself never imports one."""
+    if words and importlib.util.find_spec("torch") is None:
+        raise UserError("the trainers need torch", hint="pip install 'gpumon-train[trainers]'")
+    return [sys.executable, "-m", "trainers", *words]

@@ -1,4 +1,4 @@
-"""`gpumon tui`: the screen beside the training."""
+"""`gpumon tui`: watch training in the terminal."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from monitor import settings
-from monitor.client import CONNECT_VARIABLE
-from monitor.errors import UserError
+from monitor.model import settings
+from monitor.model.address import CONNECT_VARIABLE
+from monitor.model.errors import UserError
 
+SIZE = "120x40"
+AFTER_SECONDS = 3
 OWN_OPTIONS = ("source", "gpus", "scenario", "dir", "interval", "policy", "store")
 
 
@@ -24,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="a daemon to show; may be given several times",
     )
     parser.add_argument(
-        "--hosts", metavar="FILE", type=Path, help="file with daemons to show, one a line: URL, or NAME URL"
+        "--hosts", metavar="FILE", type=Path, help="file with daemons to show, one per line: URL, or NAME URL"
     )
     parser.add_argument("--readonly", action="store_true", help="no signals to processes")
     parser.add_argument(
@@ -33,28 +35,27 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="gpumon-dark, gpumon-light, gpumon-contrast, ansi-dark, ansi-light, or any of Textual's",
     )
     parser.add_argument(
-        "--ascii", action="store_true", help="plain characters only (chosen by itself without UTF-8)"
+        "--ascii", action="store_true", help="plain characters only (the default without UTF-8)"
     )
-    parser.add_argument("--screenshot", metavar="FILE", type=Path, help="write one SVG picture and leave")
-    parser.add_argument(
-        "--size", metavar="COLSxROWS", default="120x40", help="size of the screenshot (default 120x40)"
-    )
+    parser.add_argument("--screenshot", metavar="FILE", type=Path, help="write one SVG screenshot and exit")
+    parser.add_argument("--size", metavar="COLSxROWS", help=f"size of the screenshot (default {SIZE})")
     parser.add_argument(
         "--after",
         metavar="SECONDS",
         type=float,
-        default=3.0,
-        help="how long to watch before the screenshot (default 3)",
+        help=f"how long to watch before the screenshot (default {AFTER_SECONDS})",
     )
     settings.add_options(parser, OWN_OPTIONS)
 
 
 def run(args: argparse.Namespace) -> int:
-    size = _size(args.size) if args.screenshot else None
+    if args.screenshot is None and (args.size is not None or args.after is not None):
+        raise UserError("--size and --after are about the screenshot", hint="add --screenshot FILE")
+    size = _size(args.size or SIZE) if args.screenshot else None
     if args.screenshot is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UserError(
             "gpumon tui needs a terminal",
-            hint="gpumon status prints the same as text; --screenshot FILE writes a picture",
+            hint="gpumon status prints the same as text; --screenshot FILE writes an SVG",
         )
     from monitor.tui.start import build
 
@@ -65,13 +66,17 @@ def run(args: argparse.Namespace) -> int:
         theme=args.theme,
         ascii_only=args.ascii,
         readonly=args.readonly,
+        terminal=sys.stdout if args.screenshot is None else None,
     )
     if args.screenshot is not None and size is not None:
-        from monitor.tui.start import picture
+        from monitor.tui.start import save_screenshot
 
-        return picture(app, args.screenshot, size, args.after)
-    app.run()
-    app.keep_layout()
+        return save_screenshot(app, args.screenshot, size, args.after or AFTER_SECONDS)
+    try:
+        app.run()
+    finally:
+        app.on_left()
+    app.save_preferences()
     return app.return_code or 0
 
 

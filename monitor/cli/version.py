@@ -1,4 +1,4 @@
-"""`gpumon version`: versions of gpumon and what it stands on."""
+"""`gpumon version`: versions of gpumon and its dependencies."""
 
 from __future__ import annotations
 

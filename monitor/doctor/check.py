@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from monitor.errors import UserError
 from monitor.host.procfs import Roots
+from monitor.model.errors import UserError
 
 if TYPE_CHECKING:
     from monitor.doctor.probes import NvmlAnswer
-    from monitor.settings import Settings
-    from monitor.snapshot import Snapshot
+    from monitor.model.settings import Settings
+    from monitor.model.snapshot import Snapshot
 
-MODULES = ("software", "gpu", "storage", "service", "machine")
+MODULES = ("software", "names", "gpu", "storage", "service", "machine", "calibration")
 """Where checks are, in the order in which they are shown."""
 
 Status = Literal["PASS", "WARN", "FAIL", "SKIP"]
@@ -56,6 +56,10 @@ class Context:
     settings: Settings
     connect: str | None = None
     deep: bool = False
+    calibrate: bool = False
+    """Measure what work costs, instead of showing what was measured."""
+    python: str | None = None
+    """The interpreter that trains; None: ours."""
     roots: Roots = field(default_factory=Roots)
 
     @cached_property

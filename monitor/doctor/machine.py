@@ -12,14 +12,19 @@ from monitor.doctor.check import Context, Result, check, passed, skipped, warned
 from monitor.host.cgroup import CgroupReader
 from monitor.host.identity import find_container, find_mounted_container, find_pod
 from monitor.host.procfs import read_text
-from monitor.snapshot import Cgroup
+from monitor.model.host import Cgroup
+from monitor.model.units import number, seconds, size
 
 INITIAL_PID_NAMESPACE = "pid:[4026531836]"
 """The kernel gives the machine's own pid namespace this fixed number."""
 OLDEST_WALL_TIME = 1_704_067_200
 """2024-01-01: a clock before that has not been set."""
 SLOW_CLOCK_NS = 1000
+"""Reading a clock takes tens of nanoseconds; a microsecond means a system call."""
 SMALL_MEMORY = 256 << 20
+"""A choice: a daemon with many runs fits."""
+DRIFT_SECONDS = 0.05
+"""How long the two clocks are watched."""
 NO_NAME = "(no id visible)"
 
 
@@ -47,16 +52,16 @@ def container(context: Context) -> Result:
 
 def _tight(limits: Cgroup) -> str | None:
     if limits.cpu_quota_cores is not None and limits.cpu_quota_cores < 0.5:
-        return f"the CPU quota is {limits.cpu_quota_cores:g} cores: ticks may come late"
+        return f"the CPU quota is {number(limits.cpu_quota_cores)} cores: ticks may come late"
     if limits.memory_limit_bytes is not None and limits.memory_limit_bytes < SMALL_MEMORY:
-        return f"the memory limit is {limits.memory_limit_bytes >> 20} MiB"
+        return f"the memory limit is {size(limits.memory_limit_bytes)}"
     return None
 
 
 def describe(limits: Cgroup) -> str:
     quota, memory = limits.cpu_quota_cores, limits.memory_limit_bytes
-    parts = [f"{quota:g} cores" if quota is not None else None]
-    parts.append(f"{memory >> 20} MiB memory" if memory is not None else None)
+    parts = [f"{number(quota)} cores" if quota is not None else None]
+    parts.append(f"{size(memory)} memory" if memory is not None else None)
     return ", ".join(part for part in parts if part) or "no CPU or memory limit"
 
 
@@ -118,16 +123,16 @@ def clock(context: Context) -> Result:
     facts: dict[str, Any] = {"read_ns": cost, "source": _clock_source(context), "offset_seconds": None}
     if time.time() < OLDEST_WALL_TIME:
         return warned(f"the wall clock says {time.ctime()}", "set it: timedatectl set-ntp true", **facts)
-    drift = clock_drift(0.05)
+    drift = clock_drift(DRIFT_SECONDS)
     if abs(drift) > 0.01:
         return warned(
-            f"wall and monotonic clock moved apart by {drift * 1e3:.0f} ms in 50 ms",
+            f"wall and monotonic clock moved apart by {seconds(abs(drift))} in {seconds(DRIFT_SECONDS)}",
             "something steps the clock: use one time service only (chrony or systemd-timesyncd)",
             **facts,
         )
     if cost > SLOW_CLOCK_NS:
         return warned(
-            f"reading the clock costs {cost} ns (clock source {facts['source']})",
+            f"reading the clock costs {seconds(cost / 1e9)} (clock source {facts['source']})",
             "boot with clocksource=tsc; every stamp in a training step pays this",
             **facts,
         )
@@ -135,7 +140,7 @@ def clock(context: Context) -> Result:
 
 
 def _synchronised(facts: dict[str, Any]) -> Result:
-    cheap = f"{facts['read_ns']} ns a reading"
+    cheap = f"{seconds(facts['read_ns'] / 1e9)} a reading"
     state = kernel_time_state()
     if state is None:
         return passed(f"{cheap}; synchronisation not known", **facts)
@@ -146,13 +151,13 @@ def _synchronised(facts: dict[str, Any]) -> Result:
             "run a time service: chrony or systemd-timesyncd",
             **facts,
         )
-    return passed(f"{cheap}; synchronised, offset {state[1] * 1e3:.3f} ms", **facts)
+    return passed(f"{cheap}; synchronised, offset {seconds(abs(state[1]))}", **facts)
 
 
-def clock_drift(seconds: float) -> float:
+def clock_drift(span: float) -> float:
     """How far the two clocks move apart in a short while: 0 on a sane machine."""
     wall, mono = time.time(), time.monotonic()
-    time.sleep(seconds)
+    time.sleep(span)
     return (time.time() - wall) - (time.monotonic() - mono)
 
 

@@ -1,4 +1,4 @@
-"""Questions that may hang or load much code are asked in a process of their own, with a deadline.
+"""Checks that may hang or import a lot run in a separate process, with a deadline.
 
 A hung driver puts whoever asks it into a sleep that no signal ends, so the child is left behind then.
 """
@@ -11,8 +11,11 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
+from monitor.model.units import duration
+
 NVML_SECONDS = 10.0
 TORCH_SECONDS = 90.0
+"""Choices: NVML answers in well below a second, importing torch from a cold disk may take a minute."""
 
 _NVML = """
 import json, pynvml as n
@@ -75,7 +78,7 @@ def ask_python(code: str, seconds: float) -> dict[str, Any]:
         out, err = child.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
         _abandon(child)
-        raise ProbeHung(f"no answer within {seconds:.0f} s") from None
+        raise ProbeHung(f"no answer within {duration(seconds)}") from None
     lines = out.strip().splitlines()
     if child.returncode != 0 or not lines:
         last = (err.strip().splitlines() or [f"exit code {child.returncode}"])[-1]

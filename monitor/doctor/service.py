@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import errno
-import ipaddress
 import os
 import socket
 import stat
 import time
-from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from monitor import __version__
 from monitor.client import Client
 from monitor.doctor.check import Context, Result, check, failed, passed, skipped, warned
 from monitor.doctor.storage import try_to_write
-from monitor.errors import UserError
-from monitor.snapshot import Snapshot
+from monitor.host.listeners import is_loopback, port_owner
+from monitor.model.errors import UserError
+from monitor.model.snapshot import Snapshot
+from monitor.model.units import duration
 
 SOCKET_PATH_BYTES = 107
 """What fits the kernel's address structure."""
-STALE_INTERVALS = 5
+CLOCK_SKEW_SECONDS = 10.0
+"""The daemon may be on another machine, whose clock need not be ours."""
 
 
 @check("port", "the daemon's TCP address is free, or a gpumon daemon has it")
@@ -43,7 +43,7 @@ def _taken(host: str, listen: str, error: OSError) -> Result:
         return failed(f"cannot listen on {listen}: {error.strerror or error}", remedy, listen=listen)
     number = listen.rpartition(":")[2]
     owner = port_owner(int(number))
-    if (owner and owner.gpumon) or _is_gpumon(f"http://{_reachable(host)}:{number}"):
+    if (owner and owner.is_daemon) or _is_gpumon(f"http://{_reachable(host)}:{number}"):
         return passed(f"a gpumon daemon serves {listen}", listen=listen, daemon=True)
     who = f"process {owner.pid} ({owner.name})" if owner else "another program"
     return failed(
@@ -55,12 +55,8 @@ def _taken(host: str, listen: str, error: OSError) -> Result:
 
 
 def _exposed(context: Context, host: str, listen: str) -> Result | None:
-    """Beyond loopback without a web-config file everybody on the network can read along."""
-    try:
-        local = host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return None
-    if local or context.settings.web_config is not None:
+    """Beyond loopback without a web-config file everybody on the network can read it."""
+    if is_loopback(host) or context.settings.web_config is not None or context.settings.insecure:
         return None
     return warned(
         f"{listen} is open to the network without TLS or password",
@@ -70,7 +66,7 @@ def _exposed(context: Context, host: str, listen: str) -> Result | None:
 
 
 def try_to_bind(host: str, number: int) -> OSError | None:
-    """Bind and let go at once. None: it worked."""
+    """Bind and release at once. None: it worked."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         if os.name == "posix":
@@ -81,33 +77,6 @@ def try_to_bind(host: str, number: int) -> OSError | None:
         except OSError as error:
             return error
     return None
-
-
-class Owner(NamedTuple):
-    pid: int
-    name: str
-    gpumon: bool
-    """By its command: a daemon with TLS or a password does not answer a plain question."""
-
-
-def port_owner(number: int) -> Owner | None:
-    """Who listens on a port, as far as we may know."""
-    import psutil
-
-    try:
-        for connection in psutil.net_connections("tcp"):
-            local = connection.laddr[1] if connection.laddr else None
-            if connection.status == psutil.CONN_LISTEN and local == number and connection.pid:
-                process = psutil.Process(connection.pid)
-                return Owner(connection.pid, process.name(), is_daemon_command(process.cmdline()))
-    except psutil.Error:
-        return None
-    return None
-
-
-def is_daemon_command(command: Sequence[str]) -> bool:
-    ours = any(Path(part).name == "gpumon" or part == "monitor.cli.main" for part in command)
-    return ours and "daemon" in command
 
 
 @check("socket", "the daemon's Unix socket")
@@ -161,9 +130,9 @@ def daemon(context: Context) -> Result:
 
 def _stale(snapshot: Snapshot) -> Result | None:
     age = time.time() - snapshot.time
-    if age > max(10.0, STALE_INTERVALS * snapshot.interval_seconds):
+    if age > max(CLOCK_SKEW_SECONDS, snapshot.stale_after_seconds):
         return failed(
-            f"the daemon's data is {age:.0f} s old",
+            f"the daemon's data is {duration(age)} old",
             "restart it; its log says what it waits for",
             age_seconds=age,
         )

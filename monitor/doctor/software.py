@@ -13,6 +13,8 @@ from monitor.doctor.probes import ProbeError, ask_torch
 
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)\s*(?:.*?>=\s*([\d.]+))?")
 OLDEST_TORCH = "2.4"
+DISTRIBUTION = "gpumon-train"
+"""What `pip` knows us by: the name of the command was taken."""
 
 
 @check("python", "Python version")
@@ -27,7 +29,7 @@ def python(context: Context) -> Result:
 def versions(context: Context) -> Result:
     wrong = [problem for line in _requirements() if (problem := _problem(line))]
     if wrong:
-        return failed("; ".join(wrong), "pip install --upgrade gpumon")
+        return failed("; ".join(wrong), "pip install --upgrade gpumon-train")
     if _version("pynvml") is not None:
         return warned(
             "the deprecated distribution pynvml is installed and may hide NVIDIA's own nvidia-ml-py",
@@ -75,7 +77,7 @@ def _torch_deep(context: Context) -> Result:
 def _requirements() -> list[str]:
     """Our own requirements, without those of extras."""
     try:
-        lines = metadata.requires("gpumon") or []
+        lines = metadata.requires(DISTRIBUTION) or []
     except metadata.PackageNotFoundError:
         return []
     return [line for line in lines if "extra ==" not in line]

@@ -10,12 +10,13 @@ from pathlib import Path
 
 from monitor.doctor.check import Context, Result, check, failed, passed, skipped, warned
 from monitor.host.procfs import read_text
+from monitor.model.units import size
 
-MIB = 1 << 20
-RING_MIB_LOW = 64
-RING_MIB_MIN = 8
+RING_BYTES_LOW = 64 << 20
+RING_BYTES_MIN = 8 << 20
 """A ring starts with about 1 MiB and may grow to 64."""
-SHM_MIB_SMALL = 1024
+SHM_BYTES_SMALL = 1 << 30
+"""A choice: a few workers with batches of images fill a gigabyte."""
 NETWORK_KINDS = frozenset(
     ("nfs", "nfs4", "cifs", "smb3", "lustre", "gpfs", "beegfs", "ceph", "fuse.sshfs", "9p")
 )
@@ -76,11 +77,11 @@ def _unfit(context: Context, path: Path) -> Result | None:
             f"{path} lies on a network file system ({kind}): mapped files and locks are unreliable there",
             "use a local directory, best in /dev/shm",
         )
-    room = free_mib(path)
-    if room < RING_MIB_MIN:
-        return failed(f"{path} has {room} MiB left", "free space there: rings of ended runs may be deleted")
-    if room < RING_MIB_LOW:
-        return warned(f"{path} has only {room} MiB left", "free space: a ring may grow to 64 MiB")
+    room = free_bytes(path)
+    if room < RING_BYTES_MIN:
+        return failed(f"{path} has {size(room)} left", "free space there: rings of ended runs may be deleted")
+    if room < RING_BYTES_LOW:
+        return warned(f"{path} has only {size(room)} left", "free space: a ring may grow to 64 MiB")
     return None
 
 
@@ -88,7 +89,9 @@ def _ring_passed(path: Path) -> Result:
     mode = stat.S_IMODE(path.stat().st_mode)
     rings = sum(1 for name in os.listdir(path) if name.endswith(".ring"))
     return passed(
-        f"{path} (mode {mode:04o}, {free_mib(path)} MiB free, {rings} ring(s))", path=str(path), rings=rings
+        f"{path} (mode {mode:04o}, {size(free_bytes(path))} free, {rings} ring(s))",
+        path=str(path),
+        rings=rings,
     )
 
 
@@ -98,15 +101,15 @@ def shm(context: Context) -> Result:
     if not path.is_dir():
         return skipped("no /dev/shm on this system")
     room = os.statvfs(path)
-    total, free = room.f_blocks * room.f_frsize // MIB, room.f_bavail * room.f_frsize // MIB
+    total, free = room.f_blocks * room.f_frsize, room.f_bavail * room.f_frsize
     remedy = "docker: --shm-size=8g or --ipc=host; Kubernetes: an emptyDir with medium Memory on /dev/shm"
-    if total < SHM_MIB_SMALL:
-        return warned(
-            f"/dev/shm has {total} MiB: DataLoader workers may die of a bus error", remedy, total_mib=total
-        )
+    if total < SHM_BYTES_SMALL:
+        why = f"/dev/shm has {size(total)}: DataLoader workers may die of a bus error"
+        return warned(why, remedy, total_bytes=total)
     if free < total // 10:
-        return warned(f"/dev/shm is nearly full: {free} of {total} MiB left", "ls -lS /dev/shm shows by what")
-    return passed(f"/dev/shm: {free} of {total} MiB free", total_mib=total, free_mib=free)
+        nearly = f"/dev/shm is nearly full: {size(free)} of {size(total)} left"
+        return warned(nearly, "ls -lS /dev/shm shows what fills it")
+    return passed(f"/dev/shm: {size(free)} of {size(total)} free", total_bytes=total, free_bytes=free)
 
 
 @check("history", "where the daemon keeps its history")
@@ -118,9 +121,10 @@ def history(context: Context) -> Result:
     error = try_to_write(home) if home.is_dir() else f"{home} is not a directory"
     if error:
         return failed(f"{path}: {error}", "choose another file with --store, or --store none for no history")
-    if free_mib(home) < RING_MIB_LOW:
-        return warned(f"{home} has only {free_mib(home)} MiB left", "free space, or lower --store-max-size")
-    return passed(f"{path} ({free_mib(home)} MiB free)", path=str(path))
+    room = free_bytes(home)
+    if room < RING_BYTES_LOW:
+        return warned(f"{home} has only {size(room)} left", "free space, or lower --store-max-size")
+    return passed(f"{path} ({size(room)} free)", path=str(path))
 
 
 def try_to_write(directory: Path) -> str | None:
@@ -133,8 +137,8 @@ def try_to_write(directory: Path) -> str | None:
     return None
 
 
-def free_mib(path: Path) -> int:
-    return shutil.disk_usage(path).free // MIB
+def free_bytes(path: Path) -> int:
+    return shutil.disk_usage(path).free
 
 
 def filesystem(context: Context, path: Path) -> str | None:

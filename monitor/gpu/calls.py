@@ -17,6 +17,8 @@ import pynvml
 RETRY_ABSENT = 300.0
 RETRY_FAILING = 10.0
 FAILURES_IN_A_ROW = 3
+"""Choices: a reading the card lacks is tried again after five minutes (a driver update may add it), one that
+failed this often in a row after ten seconds."""
 
 DRIVER_CODES = frozenset(
     {
@@ -52,7 +54,7 @@ Convert = Callable[[int], Any]
 
 
 class NvmlFailure(Exception):
-    """An NVML call failed in a way that says more than "this reading is absent"."""
+    """An NVML call failed for a reason other than "this reading is not supported"."""
 
     def __init__(self, code: int) -> None:
         super().__init__(error_text(code))
@@ -94,7 +96,7 @@ def find_function(name: str) -> Callable[..., int] | None:
 
 
 def no_function(*_arguments: Any) -> int:
-    """Stands in for a function this driver does not have."""
+    """Placeholder for a function this driver lacks."""
     return int(pynvml.NVML_ERROR_FUNCTION_NOT_FOUND)
 
 

@@ -1,4 +1,4 @@
-"""One GPU: takes its handle, asks its readings, and makes a `Gpu` of them.
+"""One GPU: obtains its handle, reads it, and turns the readings into a `Gpu`.
 
 Runs on the gate's worker. What it learns (last good reading, XIDs) stays with it over a loss of the
 card or a reload of the driver; everything that hangs on a handle is built anew then.
@@ -10,22 +10,23 @@ from typing import Any
 
 import msgspec
 
-from monitor.clock import Moment
 from monitor.gpu.calls import ABSENT_CODES, NO_DATA_CODES, GpuGone, NvmlFailure, Reading, Values, error_text
-from monitor.gpu.events import XidEvents, XidLog
+from monitor.gpu.events import XidEvents, XidLogs
 from monitor.gpu.fields import FieldBatch, seldom_fields, tick_fields
 from monitor.gpu.gpm import Gpm
 from monitor.gpu.identity import identify, open_handle
 from monitor.gpu.mig import Mig
-from monitor.gpu.nvlink import Links
+from monitor.gpu.nvlink import Links, Traffic
 from monitor.gpu.processes import Processes
 from monitor.gpu.readings import Parts, every_tick, once, seldom
 from monitor.gpu.samples import ranges, sample_buffers
-from monitor.gpu.slow import PcieThroughput
-from monitor.snapshot import Activity, Errors, Gpu, GpuState, Nvlink, Pcie
+from monitor.gpu.slow_readings import PcieThroughput
+from monitor.model.clock import Moment
+from monitor.model.gpu import Activity, Errors, Gpu, GpuState, Nvlink, Pcie
 
 SELDOM = 5.0
 LONGEST_PAUSE = 15.0
+"""Choices: seconds between readings that rarely change, and the longest pause before a retry."""
 
 
 class Session:
@@ -36,15 +37,17 @@ class Session:
         self.identity: Values = identify(index, handle)
         self.parts = Parts()
         parts = self.parts
+        links = Links(handle, parts.nvlink)
         self.tick: list[Reading] = [
             *every_tick(handle, parts),
-            FieldBatch(handle, tick_fields(parts.gpu, parts.pcie, parts.nvlink)),
+            FieldBatch(handle, tick_fields(parts.gpu, parts.pcie, parts.traffic)),
+            Traffic(parts.traffic, links, parts.nvlink),
             Gpm(handle, parts.activity),
         ]
         self.seldom: list[Reading] = [
             *seldom(handle, parts),
-            FieldBatch(handle, seldom_fields(parts.errors)),
-            Links(handle, parts.nvlink),
+            FieldBatch(handle, seldom_fields(parts.errors, parts.gpu, parts.throttle_times)),
+            links,
         ]
         self.once: list[Reading] = once(handle, parts)
         self.events = XidEvents(handle)
@@ -80,7 +83,7 @@ class Session:
 class Device:
     """The GPU at `index`, for as long as the source lives."""
 
-    def __init__(self, index: int, xids: dict[str, XidLog]) -> None:
+    def __init__(self, index: int, xids: XidLogs) -> None:
         self.index = index
         self.last: Gpu | None = None
         self.last_good: float | None = None
@@ -154,21 +157,19 @@ class Device:
         session = Session(self.index)
         if self._events is not None:
             self._events.free()
-        session.events.poll(now.monotonic, now.wall, self._log(session.identity["uuid"]))
+        self._xids.opened(session.events.handle, session.identity["uuid"])
+        session.events.poll(now.monotonic, now.wall, self._xids)
         self.session, self._events = session, session.events
 
     def _poll_events(self, now: Moment) -> None:
         if self._events is None:
             return
         try:
-            self._events.poll(now.monotonic, now.wall, self._log(self.uuid))
+            self._events.poll(now.monotonic, now.wall, self._xids)
         except GpuGone:
             self._events = None
             if self.session is not None:
                 raise
-
-    def _log(self, uuid: str) -> XidLog:
-        return self._xids.setdefault(uuid, XidLog())
 
     def _gpu(self, session: Session, now: float) -> Gpu:
         parts = session.parts
@@ -180,6 +181,7 @@ class Device:
             nvlink=Nvlink(**parts.nvlink),
             errors=self._errors(Errors(**parts.errors), session.identity["uuid"]),
             activity=Activity(**parts.activity),
+            throttle_seconds={key: time for key, time in parts.throttle_times.items() if time is not None},
             mig_enabled=session.mig.enabled,
             mig=session.mig.read(),
             processes=session.processes.fetch(now, instances),
@@ -187,7 +189,7 @@ class Device:
         )
 
     def _errors(self, errors: Errors, uuid: str | None = None) -> Errors:
-        log = self._xids.get(uuid or self.uuid)
+        log = self._xids.by_uuid.get(uuid or self.uuid)
         if log is None or not log.counts:
             return errors
         return msgspec.structs.replace(

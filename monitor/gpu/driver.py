@@ -1,4 +1,4 @@
-"""The driver as a whole: start and stop of NVML, versions, and why it does not work in plain words."""
+"""The driver as a whole: starting and stopping NVML, its versions, and in plain words why it fails."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def start(stop_first: bool) -> Started:
 
 def unload_library() -> None:
     """After a driver update the old library is still in memory and fits no more; pynvml would keep
-    it for ever. Afterwards pynvml loads the library again, which is then the new one."""
+    it forever. Afterwards pynvml loads the library again, which is then the new one."""
     library, pynvml.nvmlLib = pynvml.nvmlLib, None
     getattr(pynvml, "_nvmlGetFunctionPointer_cache", {}).clear()
     if library is not None and hasattr(_ctypes, "dlclose"):

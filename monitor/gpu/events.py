@@ -1,6 +1,7 @@
 """XID events: the driver's error reports, collected from an event set of each GPU's own.
 
-One set per GPU, polled without waiting: a hung GPU then cannot hold back the events of the others.
+One set per GPU, polled without waiting: a hung GPU then cannot hold back the events of the others. An event
+counts for the GPU it names, in whichever set it comes.
 """
 
 from __future__ import annotations
@@ -29,19 +30,39 @@ class XidLog:
         self.last, self.last_time = code, wall
 
 
+@dataclass(slots=True)
+class XidLogs:
+    """The logs of all GPUs, and which handle means which of them."""
+
+    by_uuid: dict[str, XidLog] = field(default_factory=dict)
+    _uuids: dict[int | None, str] = field(default_factory=dict)
+
+    def opened(self, handle: Any, uuid: str) -> None:
+        self._uuids[_address(handle)] = uuid
+
+    def of(self, handle: Any) -> XidLog | None:
+        """None: no GPU that is known by this handle, which a driver reload may have left behind."""
+        uuid = self._uuids.get(_address(handle))
+        return None if uuid is None else self.by_uuid.setdefault(uuid, XidLog())
+
+
+def _address(handle: Any) -> int | None:
+    return ctypes.cast(handle, ctypes.c_void_p).value
+
+
 class XidEvents:
     """The event set of one GPU."""
 
     def __init__(self, handle: Any) -> None:
-        self._handle = handle
+        self.handle = handle
         self._set: Any = None
         self._wait = find_function("nvmlEventSetWait_v2")
         self._data = pynvml.c_nvmlEventData_t()
         self._argument = ctypes.byref(self._data)
         self._retry_at = 0.0
 
-    def poll(self, now: float, wall: float, log: XidLog) -> None:
-        """Move what has happened into `log`; never waits."""
+    def poll(self, now: float, wall: float, logs: XidLogs) -> None:
+        """Move what has happened into `logs`; never waits."""
         if now < self._retry_at or self._wait is None:
             return
         if self._set is None and not self._register(now):
@@ -51,7 +72,8 @@ class XidEvents:
             if code:
                 self._ended(code, now)
                 return
-            if self._data.eventType & pynvml.nvmlEventTypeXidCriticalError:
+            log = logs.of(self._data.device) or logs.of(self.handle)
+            if log is not None and self._data.eventType & pynvml.nvmlEventTypeXidCriticalError:
                 log.add(int(self._data.eventData), wall)
 
     def _register(self, now: float) -> bool:
@@ -59,7 +81,7 @@ class XidEvents:
         code = found(ctypes.byref(handle)) if found else pynvml.NVML_ERROR_FUNCTION_NOT_FOUND
         if not code:
             kinds = ctypes.c_ulonglong(pynvml.nvmlEventTypeXidCriticalError)
-            code = pynvml.nvmlLib.nvmlDeviceRegisterEvents(self._handle, kinds, handle)
+            code = pynvml.nvmlLib.nvmlDeviceRegisterEvents(self.handle, kinds, handle)
             self._set = handle
         if code:
             self.free()

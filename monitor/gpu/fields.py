@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pynvml
 
 from monitor.gpu.calls import ABSENT_CODES, RETRY_ABSENT, Values, check, find_function
+from monitor.gpu.condition import RECOVERY_ACTIONS
 
 ALL_LINKS = 0xFFFFFFFF
 KIB = 1024
@@ -31,6 +32,24 @@ class Rate:
         if before is None or elapsed <= 0 or value < before:
             return None
         return (value - before) * self._unit / elapsed
+
+
+class Counted(NamedTuple):
+    """A counter, and how fast it runs."""
+
+    total: int
+    per_second: float | None
+
+
+class Tally:
+    """A counter in its unit together with its rate."""
+
+    def __init__(self, unit: float) -> None:
+        self._unit = unit
+        self._rate = Rate(unit)
+
+    def __call__(self, value: float, seconds: float) -> Counted:
+        return Counted(int(value * self._unit), self._rate(value, seconds))
 
 
 class WideRate(Rate):
@@ -118,24 +137,45 @@ class FieldBatch:
         self._prepare(-math.inf)
 
 
+def nano(value: float) -> float:
+    return value / 1e9
+
+
 def plain(kind: Callable[[float], Any]) -> Callable[[float, float], Any]:
     """A field that needs no clock."""
     return lambda value, _seconds: kind(value)
 
 
-def tick_fields(gpu: Values, pcie: Values, nvlink: Values) -> list[Field]:
+def tick_fields(gpu: Values, pcie: Values, traffic: Values) -> list[Field]:
     """What changes within a second. PCIe counters exist on new cards only and spare the slow call."""
     return [
         Field(pynvml.NVML_FI_DEV_MEMORY_TEMP, gpu, "memory_temperature_celsius", plain(float)),
-        Field(138, nvlink, "transmit_bytes_per_second", Rate(KIB), ALL_LINKS),
-        Field(139, nvlink, "receive_bytes_per_second", Rate(KIB), ALL_LINKS),
+        Field(138, traffic, "transmit", Tally(KIB), ALL_LINKS),
+        Field(139, traffic, "receive", Tally(KIB), ALL_LINKS),
         Field(197, pcie, "transmit_bytes_per_second", WideRate(1.0)),
         Field(198, pcie, "receive_bytes_per_second", WideRate(1.0)),
     ]
 
 
-def seldom_fields(errors: Values) -> list[Field]:
+THROTTLE_TIMES = {
+    "sw_power_cap": pynvml.NVML_FI_DEV_PERF_POLICY_POWER,
+    "thermal": pynvml.NVML_FI_DEV_PERF_POLICY_THERMAL,
+    "sync_boost": pynvml.NVML_FI_DEV_PERF_POLICY_SYNC_BOOST,
+    "board_limit": pynvml.NVML_FI_DEV_PERF_POLICY_BOARD_LIMIT,
+    "low_utilization": pynvml.NVML_FI_DEV_PERF_POLICY_LOW_UTILIZATION,
+    "reliability": pynvml.NVML_FI_DEV_PERF_POLICY_RELIABILITY,
+    "sw_thermal_slowdown": 269,
+    "hw_thermal_slowdown": 270,
+    "hw_power_brake_slowdown": 271,
+}
+"""Reason → the field that counts its nanoseconds. Named like the throttle reasons where they are the same."""
+RECOVERY_ACTION = 230
+
+
+def seldom_fields(errors: Values, gpu: Values, throttle_times: Values) -> list[Field]:
     return [
+        *(Field(field, throttle_times, reason, plain(nano)) for reason, field in THROTTLE_TIMES.items()),
+        Field(RECOVERY_ACTION, gpu, "recovery_action", plain(lambda value: RECOVERY_ACTIONS.get(int(value)))),
         Field(pynvml.NVML_FI_DEV_RETIRED_SBE, errors, "retired_pages_single_bit", plain(int)),
         Field(pynvml.NVML_FI_DEV_RETIRED_DBE, errors, "retired_pages_double_bit", plain(int)),
         Field(pynvml.NVML_FI_DEV_RETIRED_PENDING, errors, "retired_pages_pending", plain(bool)),

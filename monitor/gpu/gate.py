@@ -1,6 +1,6 @@
-"""The one gate all NVML calls go through: a watched worker thread, and a deadline for who waits.
+"""The one gate for all NVML calls: a supervised worker thread, and a deadline for the caller.
 
-A driver call can block for ever and cannot be interrupted. So calls run on a worker, one job after
+A driver call can block forever and cannot be interrupted. So calls run on a worker, one job after
 another; when a job outlives its patience the worker is given up (it ends by itself should the call
 ever return) and the jobs behind it go on, each on a thread of its own, so that one hung GPU costs
 the others nothing. A key whose job is stuck gets no second one: never more threads than keys.
@@ -155,7 +155,7 @@ class Gate:
             self._spread(batch)
 
     def watch(self, batch: Batch) -> bool:
-        """Look after a batch nobody waits for; True when it is finished."""
+        """Check on a batch nobody waits for; True when it is finished."""
         if not batch.finished.is_set() and time.monotonic() >= self._next_look(batch, float("inf")):
             self._spread(batch)
         return batch.finished.is_set()

@@ -10,10 +10,14 @@ import pynvml
 from monitor.gpu.calls import ABSENT_CODES, RETRY_ABSENT, Values, check, find_function
 
 METRICS = (
+    ("graphics_active_ratio", pynvml.NVML_GPM_METRIC_GRAPHICS_UTIL),
     ("sm_active_ratio", pynvml.NVML_GPM_METRIC_SM_UTIL),
     ("sm_occupancy_ratio", pynvml.NVML_GPM_METRIC_SM_OCCUPANCY),
     ("tensor_active_ratio", pynvml.NVML_GPM_METRIC_ANY_TENSOR_UTIL),
     ("dram_active_ratio", pynvml.NVML_GPM_METRIC_DRAM_BW_UTIL),
+    ("fp64_active_ratio", pynvml.NVML_GPM_METRIC_FP64_UTIL),
+    ("fp32_active_ratio", pynvml.NVML_GPM_METRIC_FP32_UTIL),
+    ("fp16_active_ratio", pynvml.NVML_GPM_METRIC_FP16_UTIL),
 )
 _FUNCTIONS = ("nvmlGpmQueryDeviceSupport", "nvmlGpmSampleAlloc", "nvmlGpmSampleGet", "nvmlGpmMetricsGet")
 

@@ -1,4 +1,4 @@
-"""Who a GPU is: read once when its handle is taken."""
+"""The identity of a GPU, read once when its handle is obtained."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ARCHITECTURES = {
 
 
 def open_handle(index: int) -> Any:
-    """The handle of the GPU at `index`; raises `NvmlFailure` with the reason when it is not to be had."""
+    """The handle of the GPU at `index`; raises `NvmlFailure` with the reason when it is not available."""
     handle = pynvml.c_nvmlDevice_t()
     function = find_function("nvmlDeviceGetHandleByIndex_v2")
     require(function(index, ctypes.byref(handle)) if function else pynvml.NVML_ERROR_FUNCTION_NOT_FOUND)

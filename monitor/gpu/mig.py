@@ -9,7 +9,7 @@ from typing import Any
 import pynvml
 
 from monitor.gpu.calls import RETRY_ABSENT, check, find_function, text
-from monitor.snapshot import MigInstance
+from monitor.model.gpu import MigInstance
 
 MODE_PERIOD = 5.0
 

@@ -1,4 +1,4 @@
-"""The NVML source: keeps the driver connection, its GPUs and their readings, through every trouble.
+"""The NVML source: keeps the driver connection, its GPUs and their readings, whatever goes wrong.
 
 Three things happen at a tick: the driver is (re)started when it is down and due; every GPU that is
 not stuck is read through the gate; now and then it is checked whether GPUs came or went. Nothing
@@ -14,29 +14,33 @@ from typing import Literal
 
 import msgspec
 
-from monitor.clock import Moment
 from monitor.gpu import driver
 from monitor.gpu.calls import DriverGone, NvmlFailure
 from monitor.gpu.device import Device, free
-from monitor.gpu.events import XidLog
+from monitor.gpu.events import XidLogs
 from monitor.gpu.gate import Gate, Job
-from monitor.gpu.slow import SlowLane
+from monitor.gpu.slow_readings import SlowLane
 from monitor.gpu.source import GpuReadings
-from monitor.snapshot import Gpu, Snapshot, Source
+from monitor.model.clock import Moment
+from monitor.model.gpu import Gpu, Source
+from monitor.model.snapshot import Snapshot
+from monitor.model.units import duration
 
 DRIVER = "driver"
 COUNT = "count"
 START_WAIT = 3.0
 """How long opening the source and the first reading may wait for a driver that starts slowly."""
 RESCAN = 2.0
+"""A choice: seconds between two looks at how many GPUs there are."""
 LOST_RESTART, LONGEST_LOST_RESTART = 60.0, 960.0
 """A GPU that was reset is visible only to a new NVML initialisation: with one lost, try that after a
-minute, then more and more seldom, since it interrupts the rates of the healthy ones."""
+minute, then less and less often, since it interrupts the rates of the healthy ones."""
 LOST_KEPT = 600.0
-"""A GPU that the driver does not list any more is shown as lost for so long before it is forgotten."""
+"""A GPU that the driver no longer lists is shown as lost for this long before it is forgotten."""
 SLOW_WAIT = 0.1
-"""A restart waits so long for a PCIe measurement in flight; it takes 40 ms."""
+"""A restart waits this long for a PCIe measurement in flight, which takes 40 ms."""
 CLOSE_WAIT = 0.6
+"""A choice: a daemon must end within two seconds even when the driver hangs."""
 
 
 class NvmlSource:
@@ -50,7 +54,7 @@ class NvmlSource:
         self._gate = Gate(patience=min(2.0, max(0.25, interval / 2)))
         self._slow = SlowLane()
         self._devices: list[Device] = []
-        self._xids: dict[str, XidLog] = {}
+        self._xids = XidLogs()
         self._missing: dict[str, tuple[Gpu, float]] = {}
         self._versions = driver.Versions()
         self._up = False
@@ -101,7 +105,7 @@ class NvmlSource:
         job = self._starting
         if not job.done:
             waited = time.monotonic() - (job.started or clock)
-            self._detail = f"The NVIDIA driver has not answered for {waited:.0f} s: see dmesg for errors."
+            self._detail = f"The NVIDIA driver has not answered for {duration(waited)}: see dmesg for errors."
             return
         self._starting = None
         if isinstance(job.result, driver.Started):
@@ -186,7 +190,7 @@ class NvmlSource:
             since = self._gate.stuck_since(device.index)
             if since is not None:
                 device.state = "hung"
-                device.detail = f"a driver call has not returned for {clock - since:.0f} s"
+                device.detail = f"a driver call has not returned for {duration(clock - since)}"
 
     def _rescan_job(self, clock: float) -> Job | None:
         if clock < self._rescan_at or self._gate.busy(COUNT):

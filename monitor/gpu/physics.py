@@ -1,4 +1,4 @@
-"""A plausible card: clocks, power and temperature follow the use it is given.
+"""A plausible card: clocks, power and temperature follow its load.
 
 Not a model of any product. First-order lags with the time constants cards show: power follows in
 half a second, the die in tens of seconds, the memory a little slower. Throttling is a consequence:
@@ -33,6 +33,7 @@ HEAT_LAG = 18.0
 MEMORY_HEAT_LAG = 25.0
 USE_LAG = 0.35
 SUBSTEP = 0.25
+"""Round figures of a data-centre card with 80 GB; lags are in seconds, chosen to look like recorded ones."""
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from monitor.gpu.calls import (
     check,
     find_function,
 )
-from monitor.snapshot import GpuProcess
+from monitor.model.gpu import GpuProcess
 
 Kind = Literal["compute", "graphics", "mps"]
 Instances = Mapping[tuple[int, int], str]

@@ -14,7 +14,8 @@ from typing import Any
 import pynvml
 
 from monitor.gpu.calls import UINT_NOT_AVAILABLE, Asked, FirstOf, Reading, Scalar, Values, no_function
-from monitor.snapshot import THROTTLE_REASONS
+from monitor.gpu.condition import Fabric, License, Vgpus, compute_mode, virtualization
+from monitor.model.gpu import THROTTLE_REASONS
 
 
 @dataclass(slots=True)
@@ -26,6 +27,9 @@ class Parts:
     nvlink: Values = field(default_factory=dict)
     errors: Values = field(default_factory=dict)
     activity: Values = field(default_factory=dict)
+    throttle_times: Values = field(default_factory=dict)
+    traffic: Values = field(default_factory=dict)
+    """NVLink bytes by the card's own sum over all links, before `Traffic` has judged them."""
 
 
 def percent(value: int) -> float:
@@ -84,7 +88,7 @@ class Memory(Asked):
     """Version 2 tells reserved memory apart from used."""
 
     def __init__(self, handle: Any, target: Values) -> None:
-        keys = ("memory_used_bytes", "memory_total_bytes", "memory_reserved_bytes")
+        keys = ("memory_used_bytes", "memory_total_bytes", "memory_reserved_bytes", "memory_free_bytes")
         super().__init__("nvmlDeviceGetMemoryInfo_v2", target, keys)
         self._out = pynvml.c_nvmlMemory_v2_t()
         self._out.version = pynvml.nvmlMemory_v2
@@ -94,19 +98,22 @@ class Memory(Asked):
         self.target["memory_used_bytes"] = self._out.used
         self.target["memory_total_bytes"] = self._out.total
         self.target["memory_reserved_bytes"] = self._out.reserved
+        self.target["memory_free_bytes"] = self._out.free
 
 
 class OldMemory(Asked):
     """Before driver 510 "used" includes what the driver reserves, and that is not told apart."""
 
     def __init__(self, handle: Any, target: Values) -> None:
-        super().__init__("nvmlDeviceGetMemoryInfo", target, ("memory_used_bytes", "memory_total_bytes"))
+        keys = ("memory_used_bytes", "memory_total_bytes", "memory_free_bytes")
+        super().__init__("nvmlDeviceGetMemoryInfo", target, keys)
         self._out = pynvml.c_nvmlMemory_t()
         self.arguments = (handle, ctypes.byref(self._out))
 
     def store(self) -> None:
         self.target["memory_used_bytes"] = self._out.used
         self.target["memory_total_bytes"] = self._out.total
+        self.target["memory_free_bytes"] = self._out.free
 
 
 class Temperature(Asked):
@@ -160,6 +167,8 @@ def every_tick(handle: Any, parts: Parts) -> list[Reading]:
         ),
         Scalar(clock, handle, gpu, "sm_clock_hertz", mega, pynvml.NVML_CLOCK_SM),
         Scalar(clock, handle, gpu, "memory_clock_hertz", mega, pynvml.NVML_CLOCK_MEM),
+        Scalar(clock, handle, gpu, "graphics_clock_hertz", mega, pynvml.NVML_CLOCK_GRAPHICS),
+        Scalar(clock, handle, gpu, "video_clock_hertz", mega, pynvml.NVML_CLOCK_VIDEO),
         Scalar("nvmlDeviceGetPerformanceState", handle, gpu, "pstate", pstate),
         Scalar("nvmlDeviceGetFanSpeed", handle, gpu, "fan_ratio", percent),
         FirstOf(
@@ -179,6 +188,12 @@ def seldom(handle: Any, parts: Parts) -> list[Reading]:
             Scalar("nvmlDeviceGetEnforcedPowerLimit", handle, parts.gpu, "power_limit_watts", milli),
             Scalar("nvmlDeviceGetPowerManagementLimit", handle, parts.gpu, "power_limit_watts", milli),
         ),
+        Scalar("nvmlDeviceGetPowerManagementDefaultLimit", handle, parts.gpu, "power_default_watts", milli),
+        compute_mode(handle, parts.gpu),
+        virtualization(handle, parts.gpu),
+        FirstOf(Fabric(handle, parts.gpu, 3), Fabric(handle, parts.gpu, 2)),
+        License(handle, parts.gpu),
+        Vgpus(handle, parts.gpu),
         Scalar("nvmlDeviceGetPcieReplayCounter", handle, parts.pcie, "replays", number),
         _wide(ecc, handle, parts.errors, "ecc_corrected_volatile", number, 0, 0),
         _wide(ecc, handle, parts.errors, "ecc_corrected_aggregate", number, 0, 1),

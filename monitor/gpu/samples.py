@@ -1,4 +1,4 @@
-"""What happened between two ticks: the driver's own sample buffers, at no extra polling.
+"""What happened between two ticks, from the driver's own sample buffers: no extra polling.
 
 The driver samples power, utilization and the SM clock some 6 to 50 times a second and keeps the
 last values. One call per kind fetches those newer than the last one seen: min, mean and max of a tick
@@ -13,7 +13,7 @@ from typing import Any
 import pynvml
 
 from monitor.gpu.calls import ABSENT_CODES, NO_DATA_CODES, RETRY_ABSENT, check, find_function
-from monitor.snapshot import Range
+from monitor.model.gpu import Range
 
 CAPACITY = 128
 KINDS = (

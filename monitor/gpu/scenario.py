@@ -22,8 +22,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from monitor.errors import UserError
-from monitor.snapshot import THROTTLE_REASONS
+from monitor.model.errors import UserError
+from monitor.model.gpu import THROTTLE_REASONS
 
 Ratio = Annotated[float, Meta(ge=0.0, le=1.0)]
 Positive = Annotated[float, Meta(gt=0.0)]
@@ -52,7 +52,7 @@ class Forces:
 
 
 class Event(Struct, frozen=True, forbid_unknown_fields=True, tag_field="effect", kw_only=True):
-    """When and to whom; what it does is in the subclass."""
+    """When it happens and to which GPU; subclasses say what happens."""
 
     at: Annotated[float, Meta(ge=0.0)] = 0.0
     until: float | None = None

@@ -10,14 +10,15 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from monitor.clock import Moment
 from monitor.gpu import physics
 from monitor.gpu.physics import Card
 from monitor.gpu.scenario import Forces, Scenario
 from monitor.gpu.simulated_card import NAME, describe, limit_watts
 from monitor.gpu.source import GpuReadings
 from monitor.gpu.workload import Key, Load, loads_by_card
-from monitor.snapshot import Errors, Gpu, GpuState, Range, Snapshot, Source
+from monitor.model.clock import Moment
+from monitor.model.gpu import Errors, Gpu, GpuState, Range, Source
+from monitor.model.snapshot import Snapshot
 
 DETAIL = "Simulated GPUs: their use follows the training runs, nothing here was measured on a card."
 LONGEST_STEP = 600.0

@@ -9,16 +9,7 @@ from monitor.gpu import physics
 from monitor.gpu.physics import Card
 from monitor.gpu.scenario import Forces
 from monitor.gpu.workload import Load
-from monitor.snapshot import (
-    THROTTLE_REASONS,
-    Activity,
-    Errors,
-    Gpu,
-    GpuProcess,
-    Nvlink,
-    Pcie,
-    Range,
-)
+from monitor.model.gpu import THROTTLE_REASONS, Activity, Errors, Gpu, GpuProcess, Nvlink, Pcie, Range
 
 NAME = "gpumon simulated GPU 80GB"
 PCIE_GENERATION, PCIE_WIDTH = 5, 16
@@ -57,8 +48,10 @@ def describe(
         memory_used_bytes=_memory_used(loads, forces),
         memory_total_bytes=physics.MEMORY_TOTAL,
         memory_reserved_bytes=physics.MEMORY_RESERVED,
+        memory_free_bytes=physics.MEMORY_TOTAL - physics.MEMORY_RESERVED - _memory_used(loads, forces),
         power_watts=round(card.power, 2),
         power_limit_watts=limit_watts(forces),
+        power_default_watts=physics.LIMIT_WATTS,
         energy_joules=round(card.energy, 3),
         temperature_celsius=float(round(card.temperature)),
         temperature_slowdown_celsius=physics.SLOWDOWN,
@@ -69,6 +62,10 @@ def describe(
         sm_clock_max_hertz=physics.SM_MAX,
         memory_clock_hertz=card.memory_clock,
         memory_clock_max_hertz=physics.MEM_MAX,
+        graphics_clock_hertz=float(round(card.clock / 15e6) * 15e6),
+        compute_mode="default",
+        recovery_action="none",
+        virtualization="none",
         pstate=card.pstate,
         fan_ratio=round(card.fan, 2),
         throttle=_throttle(card, forces),
@@ -135,6 +132,10 @@ def _activity(card: Card, loads: list[Load]) -> Activity:
         sm_occupancy_ratio=round(0.41 * card.use, 3),
         tensor_active_ratio=round(tensor * card.use, 3),
         dram_active_ratio=round(0.47 * card.use, 3),
+        graphics_active_ratio=round(card.use, 3),
+        fp64_active_ratio=0.0,
+        fp32_active_ratio=round(0.15 * card.use, 3),
+        fp16_active_ratio=round(0.07 * card.use, 3),
     )
 
 

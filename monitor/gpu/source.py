@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from monitor.errors import UserError
-from monitor.snapshot import Gpu, Snapshot, Source
+from monitor.model.errors import UserError
+from monitor.model.gpu import Gpu, Source
+from monitor.model.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from monitor.clock import Moment
+    from monitor.model.clock import Moment
 
 Kind = Literal["auto", "nvml", "simulated", "none"]
 MAX_SIMULATED_GPUS = 256

@@ -10,15 +10,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.snapshot import Rank, Run, Snapshot
+from monitor.model.run import Rank, Run
+from monitor.model.snapshot import Snapshot
 
 COMPUTE_PHASES = frozenset({"forward", "backward", "optimizer"})
 CONTEXT_BYTES = 480 << 20
 WORKSPACE_BYTES = 1 << 30
 SAMPLE_BYTES = 8 << 20
+"""Typical sizes: a CUDA context, library workspaces, and the activations of one image."""
 STATES_PER_PARAMETER = 4
 """Weights, gradients and two moments of an Adam-like optimizer."""
 TRANSFER_SHARE_UNKNOWN = 0.02
+"""A guess for runs that do not report their copies."""
 Key = tuple[str, int]
 
 

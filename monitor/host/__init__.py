@@ -1,1 +1,1 @@
-"""What the machine itself does: CPU, memory, disks, network, limits, and the training processes."""
+"""Readings of the machine: CPU, memory, disks, network, limits, and the training processes."""

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from monitor.host.procfs import Every, Rates, Roots, read_bytes, read_int, read_text
-from monitor.snapshot import Cgroup
+from monitor.model.host import Cgroup
 
 LIMITS_SECONDS = 15.0
 USE_SECONDS = 2.0
+"""Choices: limits rarely change; use is read every other tick."""
 UNLIMITED_BYTES = 1 << 60
 """cgroup v1 says "no limit" with a number near 2^63."""
 NO_LIMITS = Cgroup()
@@ -140,7 +141,7 @@ def memory_use(level: _MemoryLevel) -> int | None:
 
 
 class GroupReader:
-    """One control group over time: limits seldom, use and throttling every other second."""
+    """One control group over time: limits rarely, use and throttling every other second."""
 
     def __init__(self, groups: dict[str, str]) -> None:
         self._groups = groups

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from monitor.clock import Moment
 from monitor.host.pressure import PressureReader
 from monitor.host.procfs import Every, HeldFile, Roots, read_int
-from monitor.snapshot import Cpu
+from monitor.model.clock import Moment
+from monitor.model.host import Cpu
 
 FREQUENCY_SECONDS = 15.0
+"""A choice: one file per core, and the figure is only shown."""
 FREQUENCY_CORES = 8
 """The kernel may interrupt a core to learn its frequency, so ask a few of them, and rarely."""
 

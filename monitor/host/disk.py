@@ -11,11 +11,12 @@ from typing import NamedTuple
 
 from monitor.host.pressure import PressureReader
 from monitor.host.procfs import Every, HeldFile, Rates, Roots, read_int
-from monitor.snapshot import Disk, Pressure
+from monitor.model.host import Disk, Pressure
 
 SECTOR_BYTES = 512
 """The unit of the kernel's counters, whatever the disk's own sector size is."""
 INVENTORY_SECONDS = 60.0
+"""A choice: disks are rarely added."""
 _NOT_DISKS = re.compile(r"(loop|ram|zram|dm-|md|sr|fd|nbd)\d")
 _WHOLE_DISK = re.compile(r"(sd[a-z]+|hd[a-z]+|vd[a-z]+|xvd[a-z]+|nvme\d+n\d+|mmcblk\d+|pmem\d+)$")
 

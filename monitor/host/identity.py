@@ -1,4 +1,4 @@
-"""Who a process is: user, command, container, pod, Slurm job. Read once, refreshed seldom.
+"""The identity of a process: user, command, container, pod, Slurm job. Read once, rarely refreshed.
 
 Containers show in the path of a process's control group; every runtime has its own spelling.
 """
@@ -8,13 +8,15 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 
 from monitor.host.names import UNKNOWN, ContainerNames
 from monitor.host.procfs import read_bytes, read_text
+from monitor.model.owner import user_name
+from sdk.redact import redact
 
 COMMAND_BYTES = 4096
+"""A choice: longer command lines are cut."""
 
 _HEX_ID = r"([0-9a-f]{64})"
 _CONTAINER = (
@@ -52,13 +54,18 @@ _WANTED = frozenset(
 @dataclass(frozen=True, slots=True)
 class Identity:
     command: str | None = None
-    user: str | None = None
+    uid: int | None = None
     container: str | None = None
     pod: str | None = None
+    namespace: str | None = None
     slurm_job: str | None = None
     container_name: str | None = None
     membership: str | None = None
     """Text of the process's cgroup file: the key to its limits."""
+
+    @property
+    def user(self) -> str | None:
+        return None if self.uid is None else user_name(self.uid)
 
 
 def find_container(membership: str) -> str | None:
@@ -95,19 +102,9 @@ def parse_environ(raw: bytes) -> dict[str, str]:
 
 
 def parse_command(raw: bytes) -> str | None:
-    text = raw[:COMMAND_BYTES].rstrip(b"\0").replace(b"\0", b" ").decode("utf-8", "replace")
-    return text or None
-
-
-@lru_cache(maxsize=1024)
-def user_name(uid: int) -> str:
-    """The user's name; the number when the machine does not know it (a container's own user)."""
-    try:
-        import pwd
-
-        return pwd.getpwuid(uid).pw_name
-    except (ImportError, KeyError):
-        return str(uid)
+    """The command line, its secrets taken out."""
+    words = raw[:COMMAND_BYTES].rstrip(b"\0").decode("utf-8", "replace").split("\0")
+    return " ".join(redact(words)) or None
 
 
 def read_identity(
@@ -120,8 +117,8 @@ def read_identity(
     """
     membership = read_text(directory / "cgroup")
     command = parse_command(read_bytes(directory / "cmdline") or b"")
-    user = _read_user(directory)
-    if parent is not None and parent.membership == membership and parent.user == user:
+    uid = _read_uid(directory)
+    if parent is not None and parent.membership == membership and parent.uid == uid:
         return replace(parent, command=command)
     environ = parse_environ(read_bytes(directory / "environ") or b"")
     groups = membership or ""
@@ -129,22 +126,23 @@ def read_identity(
     known = names.find(container) if names else UNKNOWN
     return Identity(
         command=command,
-        user=user,
+        uid=uid,
         container=container,
         container_name=known.container,
         pod=known.pod or _pod(groups, environ),
+        namespace=known.namespace,
         slurm_job=find_slurm_job(groups) or environ.get("SLURM_JOB_ID") or environ.get("SLURM_JOBID"),
         membership=membership,
     )
 
 
-def _read_user(directory: Path) -> str | None:
+def _read_uid(directory: Path) -> int | None:
     """Real owner from the status file: the owner of the directory is root for protected processes."""
     raw = read_bytes(directory / "status")
     at = raw.find(b"\nUid:") if raw else -1
     if raw is None or at < 0:
         return None
-    return user_name(int(raw[at + 5 :].split(None, 2)[1]))
+    return int(raw[at + 5 :].split(None, 2)[1])
 
 
 def _container(directory: Path, groups: str, environ: dict[str, str]) -> str | None:

@@ -7,7 +7,6 @@ import socket
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from monitor.clock import Moment
 from monitor.host.cgroup import CgroupReader
 from monitor.host.cpu import CpuReader
 from monitor.host.disk import DiskReader
@@ -15,7 +14,8 @@ from monitor.host.memory import MemoryReader
 from monitor.host.network import NetworkReader
 from monitor.host.processes import ProcessReader
 from monitor.host.procfs import HeldFile, Roots, read_text
-from monitor.snapshot import Host, Process
+from monitor.model.clock import Moment
+from monitor.model.host import Host, Process
 
 
 class LinuxHost:

@@ -6,7 +6,7 @@ import os
 
 from monitor.host.pressure import PressureReader
 from monitor.host.procfs import HeldFile, Rates, Roots, to_int
-from monitor.snapshot import Memory
+from monitor.model.host import Memory
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 

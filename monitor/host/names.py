@@ -1,7 +1,8 @@
-"""Names of containers and pods, from the files their runtimes keep. Only root may read most of them.
+"""Names of containers and pods, from the files their runtimes and the kubelet keep.
 
-People know "trainer-7f9c" or "my-notebook", not sixty-four hex digits. No runtime is asked over its
-socket: a daemon that watches must not need the right to start containers.
+Only root may read most of them; the names of the kubelet's log files are for everybody. People know
+"trainer-7f9c" or "my-notebook", not sixty-four hex digits. No runtime is asked over its socket: a daemon that
+watches must not need the right to start containers.
 """
 
 from __future__ import annotations
@@ -20,13 +21,16 @@ MAX_KNOWN = 1024
 DOCKER = "var/lib/docker/containers"
 CONTAINERD = "run/containerd/io.containerd.runtime.v2.task"
 STORAGE = "var/lib/containers/storage/overlay-containers"
+KUBELET_LOGS = "var/log/containers"
 NAME_KEYS = ("io.kubernetes.cri.container-name", "io.kubernetes.container.name", "nerdctl/name")
 POD_KEYS = ("io.kubernetes.cri.sandbox-name", "io.kubernetes.pod.name")
+NAMESPACE_KEYS = ("io.kubernetes.cri.sandbox-namespace", "io.kubernetes.pod.namespace")
 
 
 class Names(NamedTuple):
     container: str | None = None
     pod: str | None = None
+    namespace: str | None = None
 
 
 UNKNOWN = Names()
@@ -50,9 +54,17 @@ class ContainerNames:
         return found
 
     def _look_up(self, container: str) -> Names:
-        for found in (self._docker(container), self._bundle(container), self._podman(container)):
-            if found != UNKNOWN:
-                return found
+        sources = (self._kubelet, self._docker, self._bundle, self._podman)
+        return next((found for find in sources if (found := find(container)) != UNKNOWN), UNKNOWN)
+
+    def _kubelet(self, container: str) -> Names:
+        """The kubelet links every container's log as ``POD_NAMESPACE_NAME-ID.log``; none of the three
+        may have an underscore in it."""
+        end = f"-{container}.log"
+        for name in _listing(self._root / KUBELET_LOGS):
+            parts = name.removesuffix(end).split("_")
+            if name.endswith(end) and len(parts) == 3:
+                return Names(container=parts[2], pod=parts[0], namespace=parts[1])
         return UNKNOWN
 
     def _docker(self, container: str) -> Names:
@@ -60,13 +72,12 @@ class ContainerNames:
         labels = _table(_table(document).get("Config")).get("Labels")
         name = _table(document).get("Name")
         plain = name.lstrip("/") if isinstance(name, str) else None
-        return Names(_first(labels, NAME_KEYS) or plain or None, _first(labels, POD_KEYS))
+        return _kubernetes(labels)._replace(container=_first(labels, NAME_KEYS) or plain or None)
 
     def _bundle(self, container: str) -> Names:
         """What containerd and CRI-O hand to the low-level runtime."""
         for path in self._bundles(container):
-            annotations = _table(_load(path)).get("annotations")
-            found = Names(_first(annotations, NAME_KEYS), _first(annotations, POD_KEYS))
+            found = _kubernetes(_table(_load(path)).get("annotations"))
             if found != UNKNOWN:
                 return found
         return UNKNOWN
@@ -97,6 +108,11 @@ def _load(path: Path) -> Any:
 
 def _table(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
+
+
+def _kubernetes(labels: Any) -> Names:
+    """What the labels or annotations of a container say."""
+    return Names(_first(labels, NAME_KEYS), _first(labels, POD_KEYS), _first(labels, NAMESPACE_KEYS))
 
 
 def _first(table: Any, keys: tuple[str, ...]) -> str | None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 
 from monitor.host.procfs import Every, HeldFile, Rates, Roots, read_int
-from monitor.snapshot import Network
+from monitor.model.host import Network
 
 INVENTORY_SECONDS = 60.0
+"""A choice: interfaces are rarely added."""
 RDMA_SECONDS = 5.0
 """RDMA counters are asked of the adapter's firmware: rarely."""
 RDMA_WORD_BYTES = 4
+"""The kernel counts RDMA traffic in words of four bytes."""
 _VIRTUAL = re.compile(r"lo$|(veth|docker|br-|virbr|cni|flannel|cali|tap|tun|dummy|ifb|sit|ip6tnl|kube)")
 
 Bytes = tuple[int, int]

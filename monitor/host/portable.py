@@ -9,12 +9,13 @@ from typing import Literal
 
 import psutil
 
-from monitor.clock import Moment
 from monitor.host.procfs import Every, Rates
-from monitor.snapshot import Cpu, Disk, Host, Memory, Network, Process
+from monitor.model.clock import Moment
+from monitor.model.host import Cpu, Disk, Host, Memory, Network, Process
+from sdk.redact import redact
 
 CHILDREN_SECONDS = 5.0
-"""psutil reads every process of the machine to find children: seldom."""
+"""psutil reads every process of the machine to find children, so this is done rarely."""
 
 
 class PortableHost:
@@ -152,8 +153,9 @@ class PortableHost:
             parent=facts["ppid"],
             role=role,
             name=facts["name"],
-            command=" ".join(facts["cmdline"] or ()) or None,
+            command=" ".join(redact(facts["cmdline"] or ())) or None,
             user=facts["username"],
+            owner_uid=process.uids().effective if hasattr(process, "uids") else None,
             cpu_ratio=self._rates.per_second(("cpu", process.pid, started), cpu, now),
             rss_bytes=memory.rss if memory else None,
             threads=facts["num_threads"],

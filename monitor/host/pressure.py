@@ -6,7 +6,7 @@ This is the reading that tells "busy" from "too busy": load counts tasks, pressu
 from __future__ import annotations
 
 from monitor.host.procfs import HeldFile, Roots
-from monitor.snapshot import Pressure
+from monitor.model.host import Pressure
 
 NO_PRESSURE = Pressure()
 

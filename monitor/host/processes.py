@@ -11,14 +11,14 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from monitor.clock import Moment
 from monitor.host.cgroup import CgroupReader
 from monitor.host.identity import Identity, read_identity
 from monitor.host.memory import PAGE_BYTES
 from monitor.host.names import ContainerNames
 from monitor.host.procfs import Every, Rates, Roots, read_bytes
 from monitor.host.tree import ProcessTree
-from monitor.snapshot import Process
+from monitor.model.clock import Moment
+from monitor.model.host import Process
 
 Role = Literal["trainer", "worker", "gpu", "other"]
 
@@ -49,7 +49,7 @@ class ProcessStat(NamedTuple):
 
 
 def parse_process_stat(raw: bytes) -> ProcessStat:
-    """The name stands in brackets and may itself contain brackets and spaces: count from the last."""
+    """The name is in brackets and may itself contain brackets and spaces: count from the last one."""
     opening, closing = raw.find(b"("), raw.rfind(b")")
     fields = raw[closing + 2 :].split(None, 41)
     return ProcessStat(
@@ -181,6 +181,7 @@ class ProcessReader:
             name=stat.name,
             command=identity.command,
             user=identity.user,
+            owner_uid=identity.uid,
             cpu_ratio=rate("cpu", stat.cpu_ticks / TICKS, now),
             rss_bytes=stat.rss_bytes,
             threads=stat.threads,
@@ -191,6 +192,7 @@ class ProcessReader:
             container=identity.container,
             container_name=identity.container_name,
             pod=identity.pod,
+            namespace=identity.namespace,
             slurm_job=identity.slurm_job,
             cgroup=self._cgroups.read(identity.membership, now),
             run=run[0] if run else None,

@@ -1,4 +1,4 @@
-"""Cheap reading of kernel text files: held descriptors, counters into rates, slow periods.
+"""Cheap reading of kernel text files: descriptors kept open, counters as rates, slow files read rarely.
 
 A held descriptor saves the path walk of every tick, and one on ``/proc/PID/…`` stays with *that*
 process: after its death reads fail with ESRCH, even when the pid has a new owner.

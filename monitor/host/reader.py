@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Protocol
 
-from monitor.clock import Moment
 from monitor.host.procfs import Roots
-from monitor.snapshot import Host, Process
+from monitor.model.clock import Moment
+from monitor.model.host import Host, Process
 
 MAX_PROCESSES = 512
+"""A choice: 8 ranks with 32 workers each fit with room to spare."""
 
 Processes = tuple[tuple[Process, ...], int]
 

@@ -1,4 +1,4 @@
-"""Who descends from whom, without reading every process every tick.
+"""The process tree, without reading every process at every tick.
 
 Listing ``/proc`` is cheap; reading each process's parent is not. So parents are remembered, only new
 pids are read, and nothing at all is done while the kernel's last pid has not moved. Reading
@@ -15,6 +15,7 @@ from pathlib import Path
 from monitor.host.procfs import Every, read_bytes
 
 LOOK_SECONDS = 2.0
+"""A choice: a new child is found within two seconds."""
 RELEARN_SECONDS = 60.0
 """Everything is read anew this often: a pid may have got a new owner between two looks."""
 

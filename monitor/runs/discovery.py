@@ -1,135 +1,203 @@
-"""Find rings. Every file is hostile until proved a ring: no symlinks, no devices, no giants, no crowds."""
+"""Find rings. Every file is hostile until proven a ring: no symlinks, no devices, no huge files, no floods.
+
+Who has many rings waits for who has few: the next ring is always one of the owner who has the fewest, and
+each owner's newest come first.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
 import stat
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from monitor.runs.folder import MAX_FILE_BYTES, Candidate, Folder
+from monitor.runs.trouble import Trouble
 from sdk import ring
 
 MAX_RINGS = 1024
 MAX_PER_OWNER = 512
-MAX_ENTRIES = 8192
-MAX_FILE_BYTES = ring.DATA_AT + 2 * ring.MAX_BYTES
+"""Choices: 8 GPUs with 64 workers each fit; every ring holds a descriptor."""
+MAX_WAITING = 1024
+"""Names of one owner that wait to be opened; the oldest beyond these are found again later."""
+NEW_PER_POLL = 256
+"""Rings opened in one poll, so that a crowd costs time in small pieces."""
 _FLAGS = os.O_RDONLY
 for _name in ("O_NOFOLLOW", "O_CLOEXEC", "O_NONBLOCK", "O_BINARY"):  # what the platform has
     _FLAGS |= getattr(os, _name, 0)
+_FULL = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
     """A ring file, opened and checked by size, type and owner."""
 
-    path: Path
+    candidate: Candidate
     fd: int
+    device: int
     inode: int
     owner: int
 
+    @property
+    def path(self) -> Path:
+        return self.candidate.path
+
+    @property
+    def identity(self) -> tuple[int, int]:
+        return self.device, self.inode
+
 
 class Discovery:
-    """Scans the directories; a directory that has not changed is not listed again."""
+    """Hands out each ring once, until told that the ring was released."""
 
-    def __init__(self, directories: Sequence[Path], run: str | None = None) -> None:
-        self.directories = tuple(dict.fromkeys(Path(directory) for directory in directories))
-        self.prefix = f"{run}." if run else ""
-        """Rings of this run only, when one was named."""
-        self.dropped: Counter[str] = Counter()
-        self.owners: Counter[int] = Counter()
-        self._changed: dict[Path, int] = {}
-        self._known: dict[Path, int] = {}
-        """Path → inode of what was already handed out or refused."""
-        self._retry = False
+    def __init__(self, directories: Sequence[Path], trouble: Trouble, run: str | None = None) -> None:
+        places = dict.fromkeys(Path(directory) for directory in directories)
+        self.folders = tuple(Folder(place, run, trouble) for place in places)
+        self.trouble = trouble
+        self.held: Counter[int] = Counter()
+        """Owner → rings handed out and not yet released."""
+        self._open: set[tuple[int, int]] = set()
+        self._waiting: dict[int, deque[Candidate]] = {}
+        """Owner → its candidates, the next one at the right end."""
+        self._left_behind: dict[int, set[Folder]] = {}
+        """Owner → folders with more of their names than may wait."""
 
-    def scan(self, room: int = MAX_RINGS) -> list[Found]:
-        """Rings that are new since the last scan, at most `room`. The caller owns the descriptors."""
+    def look(self) -> None:
+        """See what is new in the folders."""
+        for folder in self.folders:
+            self._queue(folder.look())
+
+    def take(self) -> list[Found]:
+        """New rings, always of the owner who has the fewest, as many as there is room for. The caller
+        owns the descriptors."""
         found: list[Found] = []
-        retry, self._retry = self._retry, False
-        if retry:
-            self.dropped["rings"] = self.dropped["owner"] = 0
-        for directory in self.directories:
-            changed = _changed(directory)
-            if changed is None or (changed == self._changed.get(directory) and not retry):
-                continue
-            self._changed[directory] = changed
-            found += self._scan(directory, room - len(found))
+        room = min(MAX_RINGS - self.held.total(), NEW_PER_POLL)
+        owners = set(self._waiting)
+        while owners and len(found) < room:
+            owner = min(owners, key=lambda one: self.held[one])
+            try:
+                one = self._next(owner)
+            except OSError:  # no descriptors left: everybody waits
+                break
+            if one is not None:
+                found.append(one)
+            else:
+                owners.remove(owner)
         return found
 
-    def _scan(self, directory: Path, room: int) -> Iterator[Found]:
-        entries = _entries(directory, self.prefix)
-        self.dropped["entries"] = max(0, len(entries) - MAX_ENTRIES)
-        present = dict(entries[:MAX_ENTRIES])
-        for path in [p for p in self._known if p.parent == directory and p not in present]:
-            del self._known[path]
-        for path, inode in present.items():
-            if self._known.get(path) == inode:
-                continue
-            if room <= 0:
-                self.dropped["rings"] += 1
-                self._retry = True
-                continue
-            self._known[path] = inode
-            opened = self._open(path, inode)
+    @property
+    def waiting(self) -> dict[int, int]:
+        """Owner → rings that wait for room or for their turn."""
+        return {owner: len(queue) for owner, queue in self._waiting.items()}
+
+    def _queue(self, candidates: Sequence[Candidate]) -> None:
+        owners = {candidate.owner for candidate in candidates}
+        for candidate in candidates:
+            self._waiting.setdefault(candidate.owner, deque()).append(candidate)
+        for owner in owners:
+            self._note_surplus(owner, candidates)
+            ordered = sorted(self._waiting[owner], key=lambda one: (not one.is_worker, one.changed_ns))
+            kept = ordered[-MAX_WAITING:]
+            for candidate in ordered[: len(ordered) - len(kept)]:
+                self._leave_for_later(candidate)
+            self._waiting[owner] = deque(kept)
+
+    def _note_surplus(self, owner: int, candidates: Sequence[Candidate]) -> None:
+        """Count once what has to wait because its owner has used their share."""
+        new = [candidate.name for candidate in candidates if candidate.owner == owner]
+        surplus = self.held[owner] + len(self._waiting[owner]) - MAX_PER_OWNER
+        self.trouble.note(owner, "rings", f"{new[0]}: more than {MAX_PER_OWNER}", min(surplus, len(new)))
+
+    def _leave_for_later(self, candidate: Candidate) -> None:
+        self.trouble.note(candidate.owner, "names", candidate.name)
+        candidate.folder.forget(candidate.name, candidate.inode)
+        self._left_behind.setdefault(candidate.owner, set()).add(candidate.folder)
+
+    def _next(self, owner: int) -> Found | None:
+        """This owner's next ring, or None: there is no more, or it has had its share. Raises `OSError`
+        when no more files can be opened."""
+        queue = self._waiting[owner]
+        while queue and self.held[owner] < MAX_PER_OWNER:
+            candidate = queue[-1]
+            opened = self._open_one(candidate)
+            queue.pop()
             if opened is not None:
-                room -= 1
-                yield opened
+                return opened
+        if not queue:
+            del self._waiting[owner]
+            for folder in self._left_behind.pop(owner, ()):
+                folder.look_again()
+        return None
 
-    def _open(self, path: Path, inode: int) -> Found | None:
+    def _open_one(self, candidate: Candidate) -> Found | None:
         try:
-            fd = os.open(path, _FLAGS)
+            fd = os.open(candidate.path, _FLAGS)
         except OSError as error:
-            full = error.errno in (errno.EMFILE, errno.ENFILE)
-            self._refused(path, "rings" if full else "unreadable", again=full)
+            if error.errno in _FULL:
+                self.trouble.note(candidate.owner, "rings", f"{candidate.name}: {error.strerror}")
+                raise
+            if error.errno != errno.ENOENT:
+                self.trouble.note(candidate.owner, "unreadable", f"{candidate.name}: {error.strerror}")
             return None
+        return self._checked(candidate, fd)
+
+    def _checked(self, candidate: Candidate, fd: int) -> Found | None:
+        """The name may refer to another file by now: what counts is the one that was opened."""
         status = os.fstat(fd)
-        reason = self._refuse(status)
-        if reason is None:
-            self.owners[status.st_uid] += 1
-            return Found(path, fd, inode, status.st_uid)
+        found = Found(candidate, fd, status.st_dev, status.st_ino, status.st_uid)
+        if not stat.S_ISREG(status.st_mode) or not ring.DATA_AT < status.st_size <= MAX_FILE_BYTES:
+            self.trouble.note(status.st_uid, "size", candidate.name)
+        elif found.identity in self._open:
+            self.trouble.note(status.st_uid, "duplicate", candidate.name)
+        else:
+            self.held[status.st_uid] += 1
+            self._open.add(found.identity)
+            return found
         os.close(fd)
-        self._refused(path, reason, again=reason == "owner")
         return None
 
-    def _refused(self, path: Path, reason: str, *, again: bool) -> None:
-        """Count it; what only lacked room is looked at again at the next scan."""
-        self.dropped[reason] += 1
-        if again:
-            del self._known[path]
-            self._retry = True
+    def closed(self, found: Found) -> None:
+        """Its descriptor was closed: from now on another file may get its inode."""
+        self._open.discard(found.identity)
 
-    def _refuse(self, status: os.stat_result) -> str | None:
-        if not stat.S_ISREG(status.st_mode):
-            return "not_a_file"
-        if not ring.DATA_AT < status.st_size <= MAX_FILE_BYTES:
-            return "size"
-        if self.owners[status.st_uid] >= MAX_PER_OWNER:
-            return "owner"
-        return None
+    def released(self, found: Found) -> None:
+        """A ring was released: its owner may have another one."""
+        self.held[found.owner] -= 1
+        if self.held[found.owner] <= 0:
+            del self.held[found.owner]
 
-    def release(self, owner: int) -> None:
-        """A ring was let go of: its owner may have another one."""
-        self.owners[owner] -= 1
+    def put_back(self, found: Found, why: str = "gave way") -> None:
+        """Release a ring, for an owner who has fewer or for want of memory; it waits for room again."""
+        self.closed(found)
+        self.released(found)
+        self.trouble.note(found.owner, "rings", f"{found.candidate.name}: {why}")
+        self._waiting.setdefault(found.owner, deque()).appendleft(found.candidate)
 
+    def givers(self) -> Counter[int]:
+        """Owner → how many of its rings must give way so that those who have fewer get their share: of
+        all there are, the owner with the most always gives, one at a time."""
+        held, waiting, gives = Counter(self.held), self.waiting, Counter[int]()
+        room = MAX_RINGS - held.total()
+        for _ in range(NEW_PER_POLL):
+            wanting = [owner for owner, count in waiting.items() if count and held[owner] < MAX_PER_OWNER]
+            if not wanting:
+                break
+            taker = min(wanting, key=lambda one: held[one])
+            if room <= 0:
+                giver, most = held.most_common(1)[0]
+                if held[taker] + 1 >= most:
+                    break
+                held[giver] -= 1
+                gives[giver] += 1
+                room += 1
+            room -= 1
+            held[taker] += 1
+            waiting[taker] -= 1
+        return gives
 
-def _changed(directory: Path) -> int | None:
-    try:
-        return os.stat(directory).st_mtime_ns
-    except OSError:
-        return None
-
-
-def _entries(directory: Path, prefix: str) -> list[tuple[Path, int]]:
-    """Names that look like rings, with their inodes."""
-    try:
-        with os.scandir(directory) as listing:
-            return [
-                (Path(entry.path), entry.inode())
-                for entry in listing
-                if entry.name.endswith(ring.SUFFIX) and entry.name.startswith(prefix)
-            ]
-    except OSError:
-        return []
+    def close(self) -> None:
+        for folder in self.folders:
+            folder.stop()

@@ -5,13 +5,14 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import deque
 
-from monitor.runs.columns import Columns
-from monitor.runs.sink import Counters
+from monitor.model.records import Counters
+from monitor.model.run import STEP_BUCKETS, Phase
+from monitor.model.steps import Columns
 from monitor.runs.stalls import StallBook, Usual
 from monitor.runs.tally import Tally
 from monitor.runs.timeline import Timeline
-from monitor.snapshot import STEP_BUCKETS, Device, Phase
 from sdk import ring
+from sdk.statistics import NOT_STEADY
 
 BUCKETS = 12
 BUCKET_NS = 5 * 10**9
@@ -20,7 +21,7 @@ BUCKET_STEPS = 8
 TAIL = 256
 """Newest steps kept per phase, for the quantiles of a phase."""
 STRETCH_NS = 10**9
-NOT_STEADY = ring.F_WARMUP | ring.F_SAMPLED
+"""Steps are added up in stretches of a second at most."""
 _BOUNDS = [int(bound * 1e9) for bound in STEP_BUCKETS]
 
 
@@ -43,7 +44,7 @@ def count(counters: Counters, columns: Columns) -> None:
     _count_histogram(counters, columns)
     if any(columns.flags):
         counters.warmup_steps += sum(1 for flags in columns.flags if flags & ring.F_WARMUP)
-        counters.sampled_steps += sum(1 for flags in columns.flags if flags & ring.F_SAMPLED)
+    counters.limit()
 
 
 def _count_histogram(counters: Counters, columns: Columns) -> None:
@@ -51,11 +52,11 @@ def _count_histogram(counters: Counters, columns: Columns) -> None:
     ordered = sorted(columns.raw)
     wanted = set()
     passed = 0
-    for place, bound in enumerate((*_BOUNDS, None)):
-        end = len(ordered) if bound is None else bisect_right(ordered, bound, passed)
-        if end > passed:
-            counters.histogram[place] += end - passed
-            wanted.add(place)
+    while passed < len(ordered):
+        place = bisect_left(_BOUNDS, ordered[passed])
+        end = bisect_right(ordered, _BOUNDS[place], passed) if place < len(_BOUNDS) else len(ordered)
+        counters.histogram[place] += end - passed
+        wanted.add(place)
         passed = end
     for at in range(len(columns) - 1, -1, -1):
         if not wanted:
@@ -74,6 +75,7 @@ class Rolling:
         self.open = Tally()
         self.before = Tally()
         """Every bucket that was ever closed, added up."""
+        self._recent: Tally | None = None
         self._merged: Tally | None = None
         self._whole: Tally | None = None
         self._usual: Usual | None = None
@@ -85,21 +87,19 @@ class Rolling:
             self.closed.append(self.open)
             self.before.merge(self.open)
             self.open = Tally()
-            self._usual = None
+            self._recent = self._usual = None
 
     def whole(self) -> Tally:
         """The run from its first steady step on."""
         if self._whole is None:
-            self._whole = Tally()
-            self._whole.merge(self.before)
-            self._whole.merge(self.open)
+            self._whole = Tally.of(self.before, self.open)
         return self._whole
 
     def tally(self) -> Tally:
+        """The last minute; its closed buckets are added up only when there is another one."""
         if self._merged is None:
-            self._merged = Tally()
-            for part in (*self.closed, self.open):
-                self._merged.merge(part)
+            self._recent = self._recent or Tally.of(*self.closed)
+            self._merged = Tally.of(self._recent, self.open)
         return self._merged
 
     def usual(self) -> Usual | None:
@@ -120,7 +120,8 @@ class RankFigures:
         self.names = names
         self.rolling = Rolling()
         self.stalls = StallBook(names)
-        self.timeline = Timeline(names)
+        self.timeline: Timeline | None = Timeline(names)
+        """None once another rank has turned out to be the run's first: the run shows that one's."""
         self.tails: dict[int, deque[int]] = {}
         self.first_begin_ns: int | None = None
         self.last_end_ns: int | None = None
@@ -133,7 +134,14 @@ class RankFigures:
 
     def rename(self, names: tuple[str, ...]) -> None:
         """The writer has named another phase of its own."""
-        self.names = self.stalls.names = self.timeline.names = names
+        self.names = self.stalls.names = names
+        if self.timeline is not None:
+            self.timeline.names = names
+
+    def keep_timeline(self, wanted: bool) -> None:
+        """One that is wanted late begins now."""
+        if wanted != (self.timeline is not None):
+            self.timeline = Timeline(self.names) if wanted else None
 
     def add(self, columns: Columns) -> None:
         """A batch in order; warm-up and sampled steps are left out of everything but the clock."""
@@ -151,15 +159,21 @@ class RankFigures:
             self._add_stretches(columns, device)
 
     def _add_stretches(self, columns: Columns, device: tuple[int, int, int, int]) -> None:
-        """Cut at whole seconds, so that a late start fills the timeline as an early one does."""
+        """A tick's batch is one stretch, that of a late start many."""
         start, stop = 0, len(columns)
         while start < stop:
-            width = min(STRETCH_NS, self.timeline.width)
-            end = bisect_right(columns.end, (columns.end[start] // width + 1) * width - 1, start)
-            end = max(end, start + 1)
+            end = max(bisect_right(columns.end, self._stretch_end(columns.end[start]), start), start + 1)
             part = columns if (start, end) == (0, stop) else columns.slice(start, end)
             self._add_stretch(part, device if end == stop else (0, 0, 0, 0))
             start = end
+
+    def _stretch_end(self, first_ns: int) -> int:
+        """Cut at whole seconds, so that a late start fills the timeline as an early one does; where there is
+        no timeline to fill, a second later."""
+        if self.timeline is None:
+            return first_ns + STRETCH_NS
+        width = min(STRETCH_NS, self.timeline.width)
+        return (first_ns // width + 1) * width - 1
 
     def _add_stretch(self, columns: Columns, device: tuple[int, int, int, int]) -> None:
         tally = Tally()
@@ -170,9 +184,10 @@ class RankFigures:
         for phase, column in columns.phases.items():
             self.tails.setdefault(phase, deque(maxlen=TAIL)).extend(column[-TAIL:])
         self.rolling.add(tally)
-        last = {"loss": columns.loss, "device_memory_bytes": columns.memory or None}
-        known = {name: float(value) for name, value in last.items() if value is not None}
-        self.timeline.add(columns.end[-1], columns.numbers[0], tally, kinds, known)
+        if self.timeline is not None:
+            last = {"loss": columns.loss, "device_memory_bytes": columns.memory or None}
+            known = {name: float(value) for name, value in last.items() if value is not None}
+            self.timeline.add(columns.end[-1], columns.numbers[0], tally, kinds, known)
 
     def phases(self, tally: Tally, counters: Counters) -> tuple[Phase, ...]:
         """Shares of `tally` (they sum to 1), quantiles of the newest steps, totals of the run."""
@@ -185,24 +200,11 @@ class RankFigures:
                 totals[name] = totals.get(name, 0) + total
                 tails.setdefault(name, sorted(self.tails.get(phase, ())))
         totals["other"] = totals.get("other", 0) + counters.other_ns
-        mean = tally.total_ns / tally.steps / 1e9 if tally.steps else 0.0
+        # What gpumon cost is in the phases it was spent in, and goes from each in proportion.
+        mean = min(tally.total_ns, tally.net_ns) / tally.steps / 1e9 if tally.steps else 0.0
         return tuple(
             _phase(name, shares.get(name, 0.0), mean, total, tails.get(name))
             for name, total in totals.items()
-        )
-
-    def device(self, tally: Tally, counters: Counters, dropped: int) -> Device:
-        if not tally.measured:
-            return Device(skipped_steps=dropped)
-        starved = tally.starved_ratio()
-        return Device(
-            busy_seconds=counters.busy_ns / 1e9,
-            starved_seconds=counters.starved_ns / 1e9,
-            busy_ratio=None if starved is None else 1.0 - starved,
-            starved_ratio=starved,
-            queue_depth=tally.depth / tally.measured,
-            measured_steps=counters.measured,
-            skipped_steps=dropped,
         )
 
 

@@ -4,24 +4,37 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
+from dataclasses import replace
 from typing import Any
 
-from monitor.clock import Moment
-from monitor.runs.columns import Columns
+from monitor.model.clock import Moment
+from monitor.model.owner import run_id
+from monitor.model.records import Counters, RecordSink, RingIdentity
+from monitor.model.run import Rank, RunState
+from monitor.model.steps import Columns
 from monitor.runs.discovery import Found
 from monitor.runs.figures import RankFigures, count
-from monitor.runs.liveness import writer_pid
+from monitor.runs.liveness import UNSEEN, writer_pid
 from monitor.runs.meta import Meta, parse_meta
-from monitor.runs.sink import Counters, RecordSink, RingIdentity
 from monitor.runs.workers import WorkerFigures
-from monitor.snapshot import RunState
 from sdk import ring
 
 BATCH = 4096
+"""A choice: 1 MiB of records at a time."""
 MAX_RECORDS = 1 << 17
 """Records taken from one ring in one poll; the rest waits for the next."""
 MOST_STEPS = 1 << 50
 FUTURE_NS = 2 * 10**9
+DAY_NS = 86400 * 10**9
+"""Limits of what a ring may claim: a step number, a time ahead of our clock, a wall clock ahead of ours."""
+MOST_PROBED = float(1 << 62)
+MOST_SCALAR = 1e300
+"""Beyond these a value is no measurement, and adding it up or rounding it could fail."""
+HURRY_SHARE = 16
+"""A writer that fills more than this part of its ring between two polls is read in every one."""
+MAX_TRIES = 10
+"""Polls in a row that may fail to read a file before it is given up."""
 
 
 class NotReady(ring.RingError):
@@ -31,7 +44,7 @@ class NotReady(ring.RingError):
 class Follower:
     """One ring from its discovery to its end."""
 
-    def __init__(self, found: Found, sink: RecordSink | None) -> None:
+    def __init__(self, found: Found, sink: RecordSink | None, now: Moment) -> None:
         self.found = found
         self.fd = found.fd
         self.sink = sink
@@ -42,7 +55,7 @@ class Follower:
         self.meta: Meta = parse_meta(meta)
         self.config: dict[str, Any] = self.meta.config
         self._meta_seq = self.header.meta_seq
-        self.identity = self._identity()
+        self.identity = self._identity(now)
         self.counters = (sink.resume(self.identity.key) if sink else None) or Counters()
         self.stored = self.counters.cursor
         self.cursor = min(self.stored, max(0, self.header.head - self.header.slots))
@@ -51,11 +64,17 @@ class Follower:
         self.worker = WorkerFigures() if self.is_worker else None
         self._catch_up()
         self.scalars: dict[str, float] = {}
-        self.host_pid = self.header.pid
+        self.host_pid = UNSEEN
         self.alive = True
         self.ended_wall: float | None = None
-        self.shown = False
-        """It has been in a snapshot at least once."""
+        self.ended_at: float | None = None
+        """When it ended, on the reader's monotonic clock; before it began when it ended before us."""
+        self.failures = 0
+        self.waits = False
+        """It was not read in this poll, and is shown as it was."""
+        self.shown: Rank | None = None
+        self._polled = False
+        self._hurries = False
 
     def _catch_up(self) -> None:
         """A daemon that was restarted: what the ring has overwritten since comes from the sink."""
@@ -77,39 +96,70 @@ class Follower:
             raise ring.RingError("header words out of range")
         return header
 
-    def _identity(self) -> RingIdentity:
+    @property
+    def owner(self) -> int:
+        return self.found.owner
+
+    @property
+    def run(self) -> tuple[int, str]:
+        """Which run this is a ring of: only rings of one owner are ever put together."""
+        return self.found.owner, self.meta.run
+
+    def _identity(self, now: Moment) -> RingIdentity:
         header, meta = self.header, self.meta
+        part = f"{meta.run}.{meta.rank}.{meta.kind}.{meta.worker_id}.{header.pid}@{header.started_wall_ns}"
+        claimed, ours = header.started_wall_ns - header.started_mono_ns, int((now.wall - now.monotonic) * 1e9)
         return RingIdentity(
-            key=f"{self.found.path.name}@{header.started_wall_ns}",
-            run=meta.run,
+            key=f"{self.owner}:{part}",
+            run=run_id(meta.run, self.owner),
             rank=meta.rank,
             kind=meta.kind,
-            wall_offset_ns=header.started_wall_ns - header.started_mono_ns,
+            # A claim may be of an earlier boot, not of one to come: steps dated in the future never expire.
+            wall_offset_ns=min(claimed, ours + DAY_NS),
             phases=meta.phase_names,
+            owner=self.owner,
         )
 
-    def poll(self, now: Moment) -> None:
-        """Read what is new. Raises `RingError` or `OSError` when the file has gone bad."""
-        if not self.alive:
-            return
+    @property
+    def started_wall(self) -> float:
+        """Wall time of the start; not later than the clocks allow, whatever the ring claims."""
+        wall_ns = min(self.header.started_wall_ns, self.header.started_mono_ns + self.identity.wall_offset_ns)
+        return max(0, wall_ns) / 1e9
+
+    def poll(self, now: Moment, limit: int, *, with_meta: bool = True) -> None:
+        """Read what is new, at most `limit` records, and the meta when it has changed. Raises `RingError`
+        when the file has gone bad, and `OSError` when it cannot be read now."""
         # Asked before the records are read: a writer that is gone by now has written its last.
-        pid = writer_pid(self.fd, self.header)
+        pid = writer_pid(self.fd, self.header, self.owner)
         self.header = self._read_header()
         if pid is not None:
             self.host_pid = pid
-        self._refresh_meta()
+        if with_meta and self.has_new_meta:
+            self._refresh_meta()
         before = self.cursor
-        self._read_records(now)
+        self._read_records(now, limit)
         if pid is None and (self.cursor == before or self.cursor >= self.header.head):
             self._give_up()
         if self.figures is not None:
             self._read_scalars()
+        self.failures = 0
+        self._hurries = self.cursor - before > self.header.slots // HURRY_SHARE
         if (pid is None or self.header.state != ring.S_RUNNING) and self.cursor >= self.header.head:
             self._finish(now)
+        self._polled = True
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether it need not be read in every poll: a rank that is known, not the first one of its run, and
+        not about to overwrite what was not read yet."""
+        follows = self.figures is not None and self.figures.timeline is None
+        return self.alive and self._polled and follows and self.shown is not None and not self._hurries
+
+    @property
+    def has_new_meta(self) -> bool:
+        return self.header.meta_seq != self._meta_seq
 
     def _refresh_meta(self) -> None:
-        if self.header.meta_seq == self._meta_seq:
-            return
         meta = ring.read_meta(self.fd)
         if meta is None:
             return
@@ -117,15 +167,14 @@ class Follower:
         if (fresh.run, fresh.rank, fresh.kind) != (self.meta.run, self.meta.rank, self.meta.kind):
             raise ring.RingError("the ring changed whose it is")
         self.meta, self.config, self._meta_seq = fresh, fresh.config, self.header.meta_seq
-        self.identity = self._identity()
+        self.identity = replace(self.identity, phases=fresh.phase_names)
         if self.figures is not None:
             self.figures.rename(self.identity.phases)
 
-    def _read_records(self, now: Moment) -> None:
-        budget = MAX_RECORDS
+    def _read_records(self, now: Moment, budget: int) -> None:
         while budget > 0 and self.cursor < self.header.head:
-            limit = self.stored - self.cursor if self.cursor < self.stored else BATCH
-            block = ring.read_block(self.fd, self.header, self.cursor, min(limit, BATCH))
+            most = self.stored - self.cursor if self.cursor < self.stored else BATCH
+            block = ring.read_block(self.fd, self.header, self.cursor, min(most, BATCH, budget))
             if block.cursor == self.cursor:
                 return
             self._account(block, now)
@@ -147,7 +196,7 @@ class Follower:
 
     def _account(self, block: ring.Block, now: Moment) -> None:
         """Every record into the figures; only those not stored before into counters and sink."""
-        columns = Columns(block, int(now.monotonic * 1e9) + FUTURE_NS) if block.count else None
+        columns = Columns(block, _latest_ns(now)) if block.count else None
         new = block.cursor - max(self.cursor, self.stored)
         if new > 0:
             fresh = block.count if block.first > self.stored else 0
@@ -167,7 +216,11 @@ class Follower:
     def _read_scalars(self) -> None:
         values = ring.read_scalars(self.fd)
         pairs = zip(self.meta.scalars, values, strict=False)
-        self.scalars = {name: value for name, value in pairs if value == value and abs(value) != float("inf")}
+        self.scalars = {
+            name: value
+            for name, value in pairs
+            if abs(value) < (MOST_PROBED if "." in name else MOST_SCALAR)  # NaN is not
+        }
 
     def _finish(self, now: Moment) -> None:
         """The writer is gone and everything it wrote is read: nothing can change any more."""
@@ -177,12 +230,20 @@ class Follower:
         if not ended and self.figures is not None:
             ended = self.figures.last_end_ns or 0
         wall = (ended + offset) / 1e9 if ended else now.wall
-        self.ended_wall = min(max(wall, self.header.started_wall_ns / 1e9), now.wall)
+        self.ended_wall = min(max(wall, self.started_wall), now.wall)
+        # The wall clock may have been set since, so it only counts for what ended before we looked.
+        self.ended_at = now.monotonic - (0.0 if self._polled else now.wall - self.ended_wall)
+        self.close()
+
+    def break_off(self, now: Moment) -> None:
+        """The file has gone bad: what was read of it stays."""
+        self.alive = False
+        self.ended_wall, self.ended_at = now.wall, now.monotonic
         self.close()
 
     def state(self) -> RunState:
         """Without looking at time: whether it is stalled is for the caller to see."""
-        if self.header.state == ring.S_ENDED:
+        if self.header.state in (ring.S_ENDED, ring.S_INTERRUPTED):
             return "ended"
         if self.header.state == ring.S_FAILED:
             return "failed"
@@ -193,3 +254,9 @@ class Follower:
             with contextlib.suppress(OSError):
                 os.close(self.fd)
             self.fd = -1
+
+
+def _latest_ns(now: Moment) -> int:
+    """No record can have ended later. The clock is read here and now: since the tick began its writer has
+    gone on, for as long as the tick takes."""
+    return max(int(now.monotonic * 1e9), time.monotonic_ns()) + FUTURE_NS

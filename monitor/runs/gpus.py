@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from monitor.model.gpu import Gpu
 from monitor.runs.meta import Meta
-from monitor.snapshot import Gpu
 
 
 def gpu_of(meta: Meta, config: Mapping[str, Any], pid: int, gpus: Sequence[Gpu]) -> Gpu | None:
@@ -34,7 +34,7 @@ def _by_index(
     if device is None or not device.startswith("cuda"):
         return None
     _, _, number = device.partition(":")
-    index = int(number) if number.isdigit() else 0
+    index = int(number) if number.isascii() and number.isdecimal() else 0
     visible = _visible(config, gpus)
     found = visible[index] if index < len(visible) else None
     return found if found in among else None

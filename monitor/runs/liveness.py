@@ -1,4 +1,4 @@
-"""Does a ring's writer still live, and which host pid is it?
+"""Whether a ring's writer is still alive, and its pid on the host.
 
 On POSIX the writer holds a lock on its file and the kernel answers for it: freed within a
 millisecond of a kill -9, never inherited by forked workers, and with the pid as *this* process sees
@@ -11,8 +11,7 @@ import os
 import struct
 import sys
 
-import psutil
-
+from monitor.model.owner import own_uid
 from sdk.ring import Header
 
 if sys.platform != "win32":
@@ -20,26 +19,41 @@ if sys.platform != "win32":
 
 _BSD = sys.platform == "darwin" or "bsd" in sys.platform
 _FLOCK = "qqihh" if _BSD else "hhqqi4x"
+UNSEEN = 0
+"""The pid of a writer in a pid namespace that this process cannot look into."""
 
 
-def writer_pid(fd: int, header: Header) -> int | None:
-    """Host pid of the live writer, or None when it is gone."""
-    if header.pid == os.getpid():
+def writer_pid(fd: int, header: Header, owner: int) -> int | None:
+    """Host pid of the live writer, `UNSEEN` when it lives where its pid means nothing to us, or None
+    when it is gone."""
+    if header.pid == os.getpid() and owner == own_uid():
         return header.pid  # the kernel does not report a process's own locks to itself
     if sys.platform == "win32":
         return header.pid if _same_process(header) else None
-    return _lock_holder(fd, header)
+    return _lock_holder(fd, header, owner)
 
 
-def _lock_holder(fd: int, header: Header) -> int | None:
+def _lock_holder(fd: int, header: Header, owner: int) -> int | None:
     try:
         answer = fcntl.fcntl(fd, fcntl.F_GETLK, _question())
-    except OSError:
-        return header.pid if psutil.pid_exists(header.pid) else None
+    except OSError:  # a file system without locks
+        return header.pid if _belongs_to(header.pid, owner) else None
     kind, pid = _parse(answer)
     if kind == fcntl.F_UNLCK:
         return None
-    return pid if pid > 0 else header.pid
+    if pid > 0:
+        return pid
+    return header.pid if _belongs_to(header.pid, owner) else UNSEEN
+
+
+def _belongs_to(pid: int, owner: int) -> bool:
+    """A pid in a ring is a claim: believed only of processes of the ring's owner."""
+    import psutil  # rarely needed, and it takes its time
+
+    try:
+        return psutil.Process(pid).uids().effective == owner
+    except psutil.Error:
+        return False
 
 
 def _question() -> bytes:
@@ -56,6 +70,8 @@ def _parse(answer: bytes) -> tuple[int, int]:
 
 def _same_process(header: Header) -> bool:
     """The pid exists and, when the writer noted its creation time, was created then."""
+    import psutil
+
     try:
         created = psutil.Process(header.pid).create_time()
     except psutil.Error:

@@ -11,6 +11,7 @@ from sdk import ring
 
 _TEXT = 512
 _ITEMS = 256
+"""Choices: characters of a text and entries of a list that are kept."""
 _ID = frozenset(string.ascii_letters + string.digits + "._-:")
 
 
@@ -23,7 +24,6 @@ class Meta:
     world: int = 1
     local_rank: int | None = None
     batch_size: int | None = None
-    parent_pid: int | None = None
     worker_id: int | None = None
     texts: dict[str, str] = field(default_factory=dict)
     phase_names: tuple[str, ...] = ()
@@ -35,8 +35,9 @@ class Meta:
 
 
 TEXTS = (
-    "host", "user", "container", "pod", "slurm_job", "git_commit", "command", "script", "sdk_version", "way",
-    "device", "device_uuid",
+    "host", "container", "pod", "slurm_job", "git_commit", "command", "script", "sdk_version", "way",
+    "framework",
+    "device", "device_uuid", "error",
 )  # fmt: skip
 
 
@@ -55,7 +56,6 @@ def parse_meta(raw: dict[str, Any]) -> Meta:
         world=_whole(raw.get("world"), 1 << 20) or 1,
         local_rank=_whole(raw.get("local_rank"), 1 << 20),
         batch_size=_whole(raw.get("batch_size"), 1 << 40),
-        parent_pid=_whole(raw.get("parent_pid"), 1 << 31),
         worker_id=_whole(raw.get("worker_id"), 1 << 20),
         texts={key: text for key in TEXTS if (text := _text(raw.get(key)))},
         phase_names=_phase_names(kind, raw.get("phases")),

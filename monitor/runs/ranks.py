@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from monitor.clock import Moment
+from monitor.model.clock import Moment
+from monitor.model.records import Counters
+from monitor.model.run import Exemplar, LoaderTimes, Phase, Rank, RunState
+from monitor.runs.device import PREFIX, device_times
 from monitor.runs.figures import RankFigures
 from monitor.runs.follow import Follower
-from monitor.runs.sink import Counters
 from monitor.runs.stalls import OWN_PHASES
 from monitor.runs.tally import Tally
 from monitor.runs.workers import loader_times
-from monitor.snapshot import Exemplar, LoaderTimes, Phase, Rank, RunState
 from sdk import ring
+from sdk.statistics import overhead_ratio
 
 STALLED_SECONDS = 10.0
 STALLED_TIMES_MEDIAN = 20.0
+"""Judgement: an open phase counts as stalled beyond both."""
 STALLED_OWN_PHASE_SECONDS = 120.0
 """Validation and checkpoints may take this long before they look like a hang."""
 
@@ -31,7 +34,7 @@ def make_rank(trainer: Follower, workers: Sequence[Follower], now: Moment, gpu_u
     return Rank(
         rank=meta.rank,
         state=_state(trainer, phase, live),
-        pid=trainer.host_pid,
+        pid=trainer.host_pid or trainer.header.pid,
         local_rank=meta.local_rank,
         hostname=meta.text("host"),
         gpu_uuid=gpu_uuid,
@@ -45,17 +48,19 @@ def make_rank(trainer: Follower, workers: Sequence[Follower], now: Moment, gpu_u
         live_phase=phase,
         live_seconds=live,
         last_step_time=(figures.last_end_ns + offset) / 1e9 if figures.last_end_ns else None,
-        step=tally.steady.times(),
-        whole=figures.whole.steady.times(),
+        step=tally.times(),
+        whole=figures.whole.times(),
         phases=phases,
         iterations_per_second=_rate(tally.steps, wall_ns),
+        micro_batches=tally.micro_batches_per_step,
+        micro_batches_per_second=_rate(tally.micro_batches, wall_ns),
         samples_per_second=_rate(tally.samples, wall_ns),
         tokens_per_second=_rate(tally.tokens, wall_ns),
-        device_times=figures.device(tally, counters, min(trainer.header.dropped, 1 << 62)),
+        device_times=device_times(tally, counters, trainer.scalars, min(trainer.header.dropped, 1 << 62)),
         loader=_loader(trainer, workers, phases),
         stalls=figures.stalls.stalls(figures.whole.raw_ns),
         loss=figures.loss,
-        scalars=trainer.scalars,
+        scalars={k: value for k, value in trainer.scalars.items() if not k.startswith(PREFIX)},
         overhead_ratio=_overhead(trainer, tally),
         dropped=min(trainer.header.dropped, 1 << 62),
         histogram=tuple(counters.histogram),
@@ -70,8 +75,11 @@ def _loader(trainer: Follower, workers: Sequence[Follower], phases: Sequence[Pha
 
 def _exemplars(counters: Counters, offset_ns: int) -> tuple[Exemplar | None, ...]:
     """One step for each bucket that has any, in the order of the buckets."""
-    found = (counters.exemplars.get(place) for place in range(len(counters.histogram)))
-    return tuple(Exemplar(e[0], e[1] / 1e9, (e[2] + offset_ns) / 1e9) if e else None for e in found)
+    found: list[Exemplar | None] = [None] * len(counters.histogram)
+    for place, (step, took_ns, end_ns) in counters.exemplars.items():
+        if place < len(found):
+            found[place] = Exemplar(step, took_ns / 1e9, (end_ns + offset_ns) / 1e9)
+    return tuple(found)
 
 
 def _rate(amount: int, wall_ns: int) -> float | None:
@@ -124,12 +132,11 @@ def _longest(figures: RankFigures, name: str) -> float:
 
 
 def _overhead(trainer: Follower, tally: Tally) -> float | None:
-    """Our own cost in the loop; from the records, else from the header's counter."""
-    if tally.overhead_ns and tally.raw_ns:
-        return tally.overhead_ns / tally.raw_ns
-    figures = trainer.figures
-    spent = trainer.header.overhead_ns
-    if figures is None or not spent or figures.first_begin_ns is None or figures.last_end_ns is None:
+    """What recording has cost so far (marks, sampling, the probe, starting, loader workers), as a share of
+    the run's time; None for a short run. A writer that does not say has at least the cost that is in its
+    records."""
+    figures, header = trainer.figures, trainer.header
+    if figures is None or figures.last_end_ns is None:
         return None
-    looped = figures.last_end_ns - figures.first_begin_ns
-    return min(1.0, spent / looped) if looped > 0 else None
+    spent = max(header.overhead_ns, tally.overhead_ns)
+    return overhead_ratio(spent, figures.last_end_ns - header.started_mono_ns)

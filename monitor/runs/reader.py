@@ -1,28 +1,48 @@
-"""`RunReader`: every ring of some directories, read at each poll, as training runs."""
+"""`RunReader`: every ring of some directories, read at each poll, as training runs.
+
+Rings come from strangers. Whatever is wrong with one costs its own owner that ring, is counted, and
+nobody else notices: there is a guard around each ring and around each run.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from monitor.clock import Moment
-from monitor.runs.clean import DeadRing, remove, surplus
-from monitor.runs.discovery import MAX_RINGS, Discovery, Found
-from monitor.runs.follow import Follower, NotReady
-from monitor.runs.join import group, make_run
-from monitor.runs.sink import RecordSink
-from monitor.snapshot import Gpu, Process, Run
+from monitor.model.clock import Moment
+from monitor.model.gpu import Gpu
+from monitor.model.host import Process
+from monitor.model.records import RecordSink
+from monitor.model.run import Run
+from monitor.runs.cleanup import Cleaner
+from monitor.runs.discovery import Discovery, Found
+from monitor.runs.ended import EndedRuns
+from monitor.runs.follow import MAX_RECORDS, MAX_TRIES, Follower, NotReady
+from monitor.runs.grouping import Group, RunKey, group, make_run
+from monitor.runs.liveness import UNSEEN
+from monitor.runs.trouble import Reason, Trouble
 from sdk.ring import RingError
 
 KEEP_ENDED_SECONDS = 600.0
 """How long a run that is over stays in the snapshot."""
-CLEAN_EVERY_SECONDS = 30.0
-MAX_TRIES = 10
 MAX_WORKERS = 64
 """Dead workers of one rank kept for its loader figures."""
+POLL_RECORDS = 8 * MAX_RECORDS
+"""Records taken in one poll from all rings; every owner may have an equal part of them."""
+LEAST_RECORDS = 256
+"""Every owner gets at least these, however many owners there are."""
+NO_MEMORY = "no memory"
+TURN_RINGS = 16
+MOST_TURNS = 4
+"""Ranks of one run that are read in every poll: as many as the largest machines have GPUs. Of a run with
+more, each waits its turn, for so many polls at most: the figures of its ranks are a few seconds old then. Its
+first rank, which stands for the run, never waits."""
+META_PER_POLL = 64
+"""Rings of one owner whose new meta is read in one poll: that is 62 kB of JSON each."""
 
 
 class RunReader:
@@ -36,118 +56,193 @@ class RunReader:
         keep_ended: float = KEEP_ENDED_SECONDS,
         run: str | None = None,
     ) -> None:
-        self.discovery = Discovery(directories, run)
+        self.trouble = Trouble()
+        self.discovery = Discovery(directories, self.trouble, run)
         self.sink = sink
-        self.keep_ended = keep_ended
         self.followers: list[Follower] = []
+        keep = keep_ended if run is None else math.inf  # all trainings of one command, to its end
+        self._ended = EndedRuns(keep, self.trouble)
+        self._cleaner = Cleaner(sink, self.trouble) if sink is not None else None
         self._waiting: list[tuple[Found, int]] = []
-        self._dead: list[DeadRing] = []
-        self._broken: Counter[str] = Counter()
-        self._next_clean = 0.0
+        self._failed_runs: set[RunKey] = set()
+        self._polls = 0
 
     @property
     def dropped(self) -> dict[str, int]:
         """What was left out and why → how many; empty when nothing was."""
-        bad = sum(follower.counters.bad for follower in self.followers)
-        found = self.discovery.dropped + self._broken + Counter({"records": bad})
+        waiting = Counter({"waiting": sum(self.discovery.waiting.values())})
+        found = self.trouble.totals() + waiting
         return {f"rings.{reason}": count for reason, count in sorted(found.items()) if count > 0}
+
+    # ── Reading ──
 
     def poll(self, now: Moment) -> None:
         """Find new rings, read new records, hand them to the sink, let old rings go. Never raises."""
+        self.discovery.look()
+        self._make_room()
         waiting, self._waiting = self._waiting, []
-        live = sum(follower.alive for follower in self.followers)
-        for found in self.discovery.scan(MAX_RINGS - live):
-            self._follow(found, 0)
-        for found, tries in waiting:
-            self._follow(found, tries)
-        for follower in self.followers:
-            if follower.alive:
-                self._poll_one(follower, now)
+        for found, tries in [*((one, 0) for one in self.discovery.take()), *waiting]:
+            self._follow(found, tries, now)
+        self._poll_all(now)
         if self.sink is not None:
             self.sink.commit()
-        self._expire(now)
-        if self.sink is not None and now.monotonic >= self._next_clean:
-            self._next_clean = now.monotonic + CLEAN_EVERY_SECONDS
-            self._clean(now)
+        self._ended.expire(now)
+        if self._cleaner is not None:
+            self._cleaner.clean(now)
 
-    def _follow(self, found: Found, tries: int) -> None:
+    def _make_room(self) -> None:
+        """Rings of whoever has the most give way to those of who has fewer: dead ones first, then the
+        newest."""
+        for owner, count in self.discovery.givers().items():
+            own = [one for one in self.followers if one.owner == owner]
+            own.sort(key=lambda one: (one.alive, -one.header.started_mono_ns))
+            for follower in own[:count]:
+                follower.close()
+                self.followers.remove(follower)
+                if follower.alive:
+                    self.discovery.put_back(follower.found)
+                else:
+                    self.discovery.released(follower.found)
+
+    def _follow(self, found: Found, tries: int, now: Moment) -> None:
         try:
-            self.followers.append(Follower(found, self.sink))
+            self.followers.append(Follower(found, self.sink, now))
         except NotReady:
             if tries < MAX_TRIES:
                 self._waiting.append((found, tries + 1))
             else:
-                self._refuse(found)
-        except (RingError, OSError):
-            self._refuse(found)
+                self._refuse(found, "broken", "its meta is never whole")
+        except MemoryError:
+            os.close(found.fd)
+            self.discovery.put_back(found, NO_MEMORY)
+        except (RingError, OSError) as error:
+            self._refuse(found, "broken", str(error))
+        except Exception as error:  # noqa: BLE001 — the guard around one ring: nobody else may suffer from it
+            self._refuse(found, "unexpected", repr(error))
 
-    def _refuse(self, found: Found) -> None:
-        self._broken["broken"] += 1
-        self.discovery.release(found.owner)
+    def _refuse(self, found: Found, reason: Reason, why: str) -> None:
+        self.trouble.note(found.owner, reason, f"{found.candidate.name}: {why}")
+        self.discovery.closed(found)
+        self.discovery.released(found)
         with contextlib.suppress(OSError):
             os.close(found.fd)
 
-    def _poll_one(self, follower: Follower, now: Moment) -> None:
+    def _poll_all(self, now: Moment) -> None:
+        shares, turns, metas = self._shares(), self._turns(), Counter[int]()
+        self._polls += 1
+        for follower in self.followers:
+            turn = (self._polls + follower.meta.rank) % turns.get(follower.run, 1)
+            follower.waits = turn != 0 and follower.may_wait
+            if follower.alive and not follower.waits:
+                known, owner = follower.meta, follower.owner
+                self._poll_one(follower, now, shares[owner], with_meta=metas[owner] < META_PER_POLL)
+                metas[owner] += follower.meta is not known
+
+    def _turns(self) -> dict[RunKey, int]:
+        """Run → in how many polls all of its ranks have had their turn; only of runs with many."""
+        ranks = Counter(one.run for one in self.followers if one.alive and not one.is_worker)
+        return {
+            run: min(MOST_TURNS, -(-count // TURN_RINGS))
+            for run, count in ranks.items()
+            if count > TURN_RINGS
+        }
+
+    def _shares(self) -> dict[int, int]:
+        """Owner → records that may be taken from each of its rings in this poll."""
+        rings = Counter(follower.owner for follower in self.followers if follower.alive)
+        fair = {owner: POLL_RECORDS // len(rings) // count for owner, count in rings.items()}
+        return {owner: min(MAX_RECORDS, max(LEAST_RECORDS, share)) for owner, share in fair.items()}
+
+    def _poll_one(self, follower: Follower, now: Moment, share: int, *, with_meta: bool) -> None:
+        bad = follower.counters.bad
         try:
-            follower.poll(now)
-        except (RingError, OSError):
-            self._broken["broken"] += 1
-            follower.alive = False
-            follower.ended_wall = now.wall
-            follower.close()
+            follower.poll(now, share, with_meta=with_meta)
+        except OSError as error:
+            self._try_again(follower, now, error)
+        except MemoryError:
+            self._start_over(follower)
+            return
+        except RingError as error:
+            self._break_off(follower, now, "broken", str(error))
+        except Exception as error:  # noqa: BLE001 — the guard around one ring: nobody else may suffer from it
+            self._break_off(follower, now, "unexpected", repr(error))
+        self.trouble.note(follower.owner, "records", follower.found.path.name, follower.counters.bad - bad)
         if not follower.alive:
-            self.discovery.release(follower.found.owner)
-            self._dead.append(_dead(follower, now))
+            self.discovery.closed(follower.found)
+            if self._cleaner is not None:
+                self._cleaner.add(follower)
 
-    def _expire(self, now: Moment) -> None:
-        """Forget runs that are over for long, and all but the newest dead workers of a rank."""
-        kept: list[Follower] = []
-        workers: Counter[tuple[str, int]] = Counter()
-        for follower in reversed(self.followers):
-            if not follower.alive:
-                if self._is_over(follower, now):
-                    continue
-                whose = (follower.meta.run, follower.meta.rank)
-                workers[whose] += follower.is_worker
-                if follower.is_worker and workers[whose] > MAX_WORKERS:
-                    continue
-            kept.append(follower)
-        self.followers = kept[::-1]
+    def _try_again(self, follower: Follower, now: Moment, error: OSError) -> None:
+        """A read that fails may work at the next poll; nothing was taken, so nothing is lost."""
+        follower.failures += 1
+        if follower.failures < MAX_TRIES:
+            self.trouble.note(follower.owner, "unreadable", f"{follower.found.path.name}: {error}")
+        else:
+            self._break_off(follower, now, "broken", str(error))
 
-    def _is_over(self, follower: Follower, now: Moment) -> bool:
-        """Out of view: ended long ago, shown at least once, and no rank of its run lives."""
-        over = now.wall - (follower.ended_wall or now.wall)
-        shown = follower.shown or follower.is_worker
-        return over > self.keep_ended and shown and not self._has_live(follower)
+    def _start_over(self, follower: Follower) -> None:
+        """There was no memory for what it brings, and how far we came is not known: it is opened again, from
+        where the sink is."""
+        follower.close()
+        self.followers = [one for one in self.followers if one is not follower]
+        self.discovery.put_back(follower.found, NO_MEMORY)
 
-    def _has_live(self, follower: Follower) -> bool:
-        """Another rank of the same run still lives: the dead one stays in view beside it."""
-        run = follower.meta.run
-        return not follower.is_worker and any(f.alive and f.meta.run == run for f in self.followers)
+    def _break_off(self, follower: Follower, now: Moment, reason: Reason, why: str) -> None:
+        self.trouble.note(follower.owner, reason, f"{follower.found.path.name}: {why}")
+        follower.break_off(now)
 
-    def _clean(self, now: Moment) -> None:
-        assert self.sink is not None
-        stored = {dead.key for dead in self._dead if self.sink.finished(dead.key)}
-        for dead in surplus(self._dead, now.wall, stored):
-            remove(dead)
-            self._dead.remove(dead)
+    # ── Runs ──
 
     def pids(self) -> dict[int, tuple[str, int]]:
         """Host pids of live trainers → (run id, rank)."""
         return {
-            follower.host_pid: (follower.meta.run, follower.meta.rank)
+            follower.host_pid: (follower.identity.run, follower.meta.rank)
             for follower in self.followers
-            if follower.alive and not follower.is_worker
+            if follower.alive and not follower.is_worker and follower.host_pid != UNSEEN
         }
 
     def runs(self, now: Moment, gpus: Sequence[Gpu], processes: Sequence[Process]) -> tuple[Run, ...]:
         """All runs in view, the newest first; one that ended before anybody looked is in view once."""
-        made = [
-            make_run(trainers, workers, now, gpus, processes) for trainers, workers in group(self.followers)
-        ]
+        groups, orphans = group(self.followers)
+        live: list[Run] = []
+        gone = {id(one) for one in orphans if not one.alive}
+        for rings in groups:
+            run = self._make(rings, now, gpus, processes)
+            gone |= {id(one) for one in _not_needed(rings)}
+            if rings.is_over and run is not None:
+                self._ended.add(rings.key, run, max(one.ended_at or now.monotonic for one in rings.trainers))
+            elif run is not None:
+                live.append(run)
+        self._let_go(gone)
+        keys = {rings.key for rings in groups}
+        self._ended.forget_revived(keys)
+        self._failed_runs &= keys
+        made = sorted((*live, *self._ended.runs), key=lambda run: -run.started)
+        self._ended.cut()
+        return tuple(made)
+
+    def _make(
+        self, rings: Group, now: Moment, gpus: Sequence[Gpu], processes: Sequence[Process]
+    ) -> Run | None:
+        """The run, or None when it cannot be put together: that is counted once, and seen by nobody else."""
+        before = self._ended.revive(rings.key)
+        try:
+            run = make_run(rings, now, gpus, processes, before)
+        except Exception as error:  # noqa: BLE001 — the guard around one run: nobody else may suffer from it
+            if rings.key not in self._failed_runs:
+                self.trouble.note(rings.key[0], "run", f"{rings.key[1]}: {error!r}")
+            self._failed_runs.add(rings.key)
+            return None
+        self._failed_runs.discard(rings.key)
+        return run
+
+    def _let_go(self, gone: set[int]) -> None:
+        if not gone:
+            return
         for follower in self.followers:
-            follower.shown = True
-        return tuple(sorted(made, key=lambda run: -run.started))
+            if id(follower) in gone:
+                self.discovery.released(follower.found)
+        self.followers = [one for one in self.followers if id(one) not in gone]
 
     def close(self) -> None:
         for follower in self.followers:
@@ -155,11 +250,19 @@ class RunReader:
         for found, _ in self._waiting:
             with contextlib.suppress(OSError):
                 os.close(found.fd)
+        self.discovery.close()
         self.followers = []
 
 
-def _dead(follower: Follower, now: Moment) -> DeadRing:
-    found = follower.found
-    ended = follower.ended_wall if follower.ended_wall is not None else now.wall
-    size = follower.header.slots * 256
-    return DeadRing(found.path, found.inode, follower.identity.key, ended, size, follower.is_worker)
+def _not_needed(rings: Group) -> list[Follower]:
+    """Rings nothing will be asked of any more: all of a run that is over; else dead ones of ranks with a
+    newer ring, and all but the newest dead workers of a rank."""
+    if rings.is_over:
+        return [one for one in rings.followers if not one.alive]
+    workers: Counter[int] = Counter()
+    surplus = [one for one in rings.older if not one.alive]
+    for worker in reversed(rings.workers):
+        workers[worker.meta.rank] += not worker.alive
+        if not worker.alive and workers[worker.meta.rank] > MAX_WORKERS:
+            surplus.append(worker)
+    return surplus

@@ -11,18 +11,20 @@ import statistics
 from collections import deque
 from dataclasses import dataclass
 
-from monitor.runs.columns import Columns
-from monitor.runs.tally import less
-from monitor.snapshot import Stall
+from monitor.model.run import Stall
+from monitor.model.steps import Columns
 from sdk import ring
+from sdk.statistics import APART, less
 
-OWN_PHASES = ("validate", "checkpoint")
+OWN_PHASES = APART
 TIMES_MEDIAN = 4.0
 TIMES_P95 = 2.0
 LEAST_EXCESS_NS = 2_000_000
+"""Judgement: beyond all three a step is a stall; two milliseconds are what a scheduler takes now and then."""
 NEW_NORMAL = 3
-"""So many long steps in a row are the new usual, not stalls."""
+"""More long steps in a row than this are the new normal, not stalls."""
 NEW_NORMAL_SHARE = 0.2
+"""With more than this share of long steps, they are the usual ones."""
 RECENT = 33
 """Step numbers kept per kind, for the typical distance."""
 

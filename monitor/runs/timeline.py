@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import statistics
 
+from monitor.model.run import Window
 from monitor.runs.tally import Tally
-from monitor.snapshot import Window
 
 WINDOWS = 64
 FIRST_WIDTH_NS = 62_500_000
+"""Choices: 64 windows fit a screen; the first width, doubled ten times, is about a minute."""
 TREND_STEPS = 10
 TREND_NS = 2 * 10**9
 """Least steps and time of a stretch for its rate to say anything: a loader delivers in bursts."""
 TREND_STRETCHES = 6
+"""Three for the beginning and three for now: the median of three ignores one outlier."""
 
 
 class _Cell:
@@ -108,7 +110,7 @@ class Timeline:
 
     def _window(self, at: int, cell: _Cell, wall_offset_ns: int) -> Window:
         assert self.origin is not None
-        tally, steady = cell.tally, cell.tally.steady.times()
+        tally, steady = cell.tally, cell.tally.times()
         rss = cell.mean("rss_bytes")
         memory = cell.last.get("device_memory_bytes", cell.mean("device_memory_bytes"))
         return Window(

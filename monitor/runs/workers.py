@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
-from monitor.runs.columns import Columns
-from monitor.snapshot import LoaderTimes
+from monitor.model.run import LoaderTimes
+from monitor.model.steps import Columns
 from sdk.ring import WORKER_PHASES
 
 RECENT = 32
 """Batches of each worker kept for the rolling means: one batch here is a batch of the loader."""
 MAX_HOTSPOTS = 16
+"""As many as the SDK keeps."""
+MOST_FIGURE = 1e15
+"""A share or a number of seconds is less than this, or it is none."""
 
 
 class WorkerFigures:
@@ -60,25 +63,35 @@ def loader_times(
 
 def merged_hotspots(own: Any, workers: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Hotspots of the trainer and of its workers; the same line in several workers is one hotspot."""
-    found = [spot for spot in own if isinstance(spot, dict)] if isinstance(own, list) else []
+    found = _spots(own)
     lines: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for config in workers:
-        for spot in config.get("hotspots") or ():
-            if isinstance(spot, dict):
-                key = tuple(str(spot.get(part)) for part in ("phase", "function", "file", "line"))
-                lines.setdefault(key, []).append(spot)
+        for spot in _spots(config.get("hotspots")):
+            key = tuple(str(spot.get(part)) for part in ("phase", "function", "file", "line"))
+            lines.setdefault(key, []).append(spot)
     for spots in lines.values():
-        shares = [spot["share"] for spot in spots if isinstance(spot.get("share"), int | float)]
-        seconds = [spot["seconds"] for spot in spots if isinstance(spot.get("seconds"), int | float)]
         merged = {**spots[0], "worker": True}
-        if shares:
+        if shares := _numbers(spots, "share"):
             merged["share"] = sum(shares) / max(1, len(workers))
-        if seconds:
+        if seconds := _numbers(spots, "seconds"):
             merged["seconds"] = sum(seconds)
         found.append(merged)
     return sorted(found, key=_share, reverse=True)[:MAX_HOTSPOTS]
 
 
+def _spots(claimed: Any) -> list[dict[str, Any]]:
+    return [spot for spot in claimed if isinstance(spot, dict)] if isinstance(claimed, list) else []
+
+
+def _numbers(spots: Sequence[Mapping[str, Any]], key: str) -> list[float]:
+    """The values that can be a share or seconds; whoever wrote the ring may have written anything."""
+    return [float(value) for spot in spots if _is_figure(value := spot.get(key))]
+
+
+def _is_figure(value: Any) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < MOST_FIGURE
+
+
 def _share(spot: Mapping[str, Any]) -> float:
     share = spot.get("share")
-    return float(share) if isinstance(share, int | float) else 0.0
+    return float(share) if _is_figure(share) else 0.0

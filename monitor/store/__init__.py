@@ -1,0 +1,1 @@
+"""History in SQLite: runs, steps, readings, and the ledger of predictions."""

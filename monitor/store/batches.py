@@ -1,4 +1,4 @@
-"""Batches of steps into the database, each with how far its ring has come, and out again."""
+"""Batches of steps in the database, each with the position reached in its ring: writing and reading."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import sqlite3
 import time
 from collections.abc import Sequence
 
-from monitor.runs.sink import RingIdentity
-from monitor.snapshot import encode
+from monitor.model.records import RingIdentity
+from monitor.model.snapshot import encode
 from monitor.store.chunks import Chunk
+from monitor.store.corrupt import readable
 
 Batch = tuple[RingIdentity, Chunk | None, bytes]
 """Whose, the steps (None: all of them lost), and the ring's counters after them as JSON."""
@@ -39,7 +40,7 @@ def write_batches(database: sqlite3.Connection, batches: Sequence[Batch], left: 
 
 def _clear_overlap(database: sqlite3.Connection, ring: int, first: int | None) -> None:
     """A ring that could not be resumed (the database failed then), or that another process has written
-    to since, is written anew from here: what was stored of that stretch goes first."""
+    to since, is written again from here: what was stored of that stretch is deleted first."""
     if first is not None:
         database.execute("DELETE FROM chunks WHERE ring = ? AND first + count > ?", (ring, first))
 
@@ -47,12 +48,15 @@ def _clear_overlap(database: sqlite3.Connection, ring: int, first: int | None) -
 def _ring_id(database: sqlite3.Connection, ring: RingIdentity, counters: bytes, now_us: int) -> int:
     """Write how far this ring has come; returns its row's id."""
     row = database.execute(
-        "INSERT INTO rings (key, run, rank, kind, phases, counters, updated_us)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET"
+        "INSERT INTO rings (key, run, rank, kind, phases, counters, updated_us, owner)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET"
         " phases = excluded.phases, counters = excluded.counters, updated_us = excluded.updated_us"
         " RETURNING id",
-        (ring.key, ring.run, ring.rank, ring.kind, encode(ring.phases).decode(), counters, now_us),
-    ).fetchone()
+        (
+            ring.key, ring.run, ring.rank, ring.kind, encode(ring.phases).decode(), counters, now_us,
+            ring.owner,
+        ),
+    ).fetchone()  # fmt: skip
     return int(row[0])
 
 
@@ -65,9 +69,9 @@ def stored_chunks(database: sqlite3.Connection, ring: RingIdentity) -> list[Chun
     )
     chunks: list[Chunk] = []
     steps = 0
-    for row in rows:
-        steps += row[1]
+    for chunk in readable(rows, Chunk.of):
+        steps += chunk.count
         if steps > MAX_REPLAY:
             break
-        chunks.append(Chunk(*row))
+        chunks.append(chunk)
     return chunks[::-1]

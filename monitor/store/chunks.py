@@ -6,23 +6,34 @@ every reader (plots, compare, the API) wants: columns.
 
 from __future__ import annotations
 
+import contextlib
 import zlib
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 from operator import add, floordiv, sub
 from typing import Any
 
 import msgspec
 
-from monitor.runs.columns import Columns
+from monitor.model.steps import Columns
+from monitor.store.corrupt import BROKEN_ROW
 
-LEVEL = 1
+LEVEL, WINDOW_BITS, MEMORY_LEVEL = 1, 12, 5
+"""Choices: zlib's fastest, with buffers of the size of a batch. Setting up the usual ones, of 256 kB, takes
+longer than compressing a second of steps."""
+MAX_COUNT = 1 << 20
+"""Steps in one chunk: far more than are read from a ring at a time."""
 _PHASE = "phase."
 
 
 class Chunk(msgspec.Struct, frozen=True):
     """One row of `chunks`, without its ring."""
+
+    @classmethod
+    def of(cls, row: Any) -> Chunk:
+        """From the database. Raises when its values are not of these types."""
+        return msgspec.convert(dict(zip(cls.__struct_fields__, row, strict=True)), cls)
 
     first: int
     count: int
@@ -52,7 +63,12 @@ def pack(columns: Columns, wall_offset_ns: int) -> Chunk:
     raw = msgspec.msgpack.encode({**rest, **body})
     offset = wall_offset_ns // 1000
     count = len(columns)
-    return Chunk(columns.numbers[0], count, begin[0] + offset, end[-1] + offset, zlib.compress(raw, LEVEL))
+    return Chunk(columns.numbers[0], count, begin[0] + offset, end[-1] + offset, _compressed(raw))
+
+
+def _compressed(raw: bytes) -> bytes:
+    packer = zlib.compressobj(LEVEL, zlib.DEFLATED, WINDOW_BITS, MEMORY_LEVEL)
+    return packer.compress(raw) + packer.flush()
 
 
 def _us(values: Sequence[int]) -> list[int]:
@@ -71,9 +87,33 @@ def _packed(values: list[int]) -> tuple[str, bytes]:
         return "q", array("q", values).tobytes()
 
 
+class BrokenChunk(ValueError):
+    """What is in the database is not what was written: a bad disk, a torn page."""
+
+
+@contextlib.contextmanager
+def _checked() -> Iterator[None]:
+    """Bytes that have changed can be anything: whatever they bring out is one kind of error."""
+    try:
+        yield
+    except BROKEN_ROW as error:
+        raise BrokenChunk(f"a chunk of steps is broken: {error}") from error
+
+
+def _body(chunk: Chunk) -> dict[str, Any]:
+    if not (isinstance(chunk.count, int) and 0 < chunk.count <= MAX_COUNT):
+        raise ValueError(f"{chunk.count!r} steps")
+    return dict(msgspec.msgpack.decode(zlib.decompress(chunk.packed)))
+
+
 def unpack(chunk: Chunk, wall_offset_ns: int) -> Columns:
-    """The way back, to µs: what figures are made of when a ring no longer holds it."""
-    body: dict[str, Any] = msgspec.msgpack.decode(zlib.decompress(chunk.packed))
+    """The inverse of `pack`, to µs: what figures are made of when a ring no longer holds it. Raises
+    `BrokenChunk`."""
+    with _checked():
+        return _columns(chunk, _body(chunk), wall_offset_ns)
+
+
+def _columns(chunk: Chunk, body: dict[str, Any], wall_offset_ns: int) -> Columns:
     count = chunk.count
     us, gaps = _unpacked(body, "us", count), _unpacked(body, "gap", count - 1)
     begin = [at * 1000 - wall_offset_ns for at in _sums(chunk.begin_us, map(add, us, gaps))]
@@ -118,27 +158,44 @@ class Steps(msgspec.Struct):
     phases: dict[str, list[float]] = {}
 
     def extend(self, chunk: Chunk, names: Sequence[str]) -> None:
-        body: dict[str, Any] = msgspec.msgpack.decode(zlib.decompress(chunk.packed))
-        before, count = len(self.step), chunk.count
-        us = _unpacked(body, "us", count)
-        gaps = _unpacked(body, "gap", count - 1)
-        self.step += _numbers(body, chunk)
-        self.begin += [at / 1e6 for at in _sums(chunk.begin_us, map(add, us, gaps))]
-        self.seconds += [value / 1e6 for value in us]
-        self.flags += _unpacked(body, "flags", count)
-        self.samples += _unpacked(body, "samples", count)
-        self.tokens += _unpacked(body, "tokens", count)
-        for key in body:
-            if key.startswith(_PHASE):
-                column = self.phases.setdefault(names[int(key[len(_PHASE) :])], [])
-                column += [0.0] * (before - len(column))
-                column += [value / 1e6 for value in _unpacked(body, key, count)]
+        """Raises `BrokenChunk`, and is as it was then."""
+        with _checked():
+            part = _part(chunk, _body(chunk), names)
+        self.append(part)
+
+    def append(self, part: Steps) -> None:
+        """Steps that follow these."""
+        before = len(self.step)
+        for name in ("step", "begin", "seconds", "flags", "samples", "tokens"):
+            getattr(self, name).extend(getattr(part, name))
+        for phase, values in part.phases.items():
+            column = self.phases.setdefault(phase, [])
+            column += [0.0] * (before - len(column))
+            column += values
 
     def finish(self) -> Steps:
         """Make every phase column as long as the others."""
         for column in self.phases.values():
             column += [0.0] * (len(self.step) - len(column))
         return self
+
+
+def _part(chunk: Chunk, body: dict[str, Any], names: Sequence[str]) -> Steps:
+    count = chunk.count
+    us, gaps = _unpacked(body, "us", count), _unpacked(body, "gap", count - 1)
+    return Steps(
+        step=_numbers(body, chunk),
+        begin=[at / 1e6 for at in _sums(chunk.begin_us, map(add, us, gaps))],
+        seconds=[value / 1e6 for value in us],
+        flags=_unpacked(body, "flags", count),
+        samples=_unpacked(body, "samples", count),
+        tokens=_unpacked(body, "tokens", count),
+        phases={
+            names[int(key[len(_PHASE) :])]: [value / 1e6 for value in _unpacked(body, key, count)]
+            for key in body
+            if key.startswith(_PHASE)
+        },
+    )
 
 
 def _unpacked(body: dict[str, Any], name: str, count: int) -> list[int]:
@@ -148,6 +205,8 @@ def _unpacked(body: dict[str, Any], name: str, count: int) -> list[int]:
     code, raw = body[name]
     values = array(code)
     values.frombytes(raw)
+    if len(values) != count:
+        raise ValueError(f"{name} has {len(values)} values for {count}")
     return values.tolist()
 
 

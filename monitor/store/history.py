@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import threading
 from collections.abc import Sequence
@@ -10,45 +11,25 @@ from typing import Any
 
 import msgspec
 
-from monitor.snapshot import Finding, Run, RunState
-from monitor.store.chunks import Chunk, Steps
+from monitor.model.facts import complete_record
+from monitor.model.finding import Finding
+from monitor.model.history import HistoryPage, RunRecord, Series
+from monitor.model.owner import own_uid
+from monitor.model.run import Run, RunState
+from monitor.store.chunks import BrokenChunk, Chunk, Steps
+from monitor.store.corrupt import BROKEN_ROW, readable
 from monitor.store.ledger import COLUMNS, Entry, TrackRecord, entry, track_record
 from monitor.store.schema import StoreError, open_readonly
 
 MAX_STEPS = 100_000
 MAX_POINTS = 10_000
+"""Choices: rows of one answer, a few megabytes of JSON."""
+CASES = 3
+"""Fewer realised gains than this say nothing about how good a rule is."""
+MOST_PREDICTIONS = 100_000
+"""Of the ledger, for track records."""
 _run_decoder = msgspec.json.Decoder(Run)
 _findings_decoder = msgspec.json.Decoder(tuple[Finding, ...])
-
-
-class RunRecord(msgspec.Struct, frozen=True):
-    """A run as it was last seen, with its findings."""
-
-    run: Run
-    findings: tuple[Finding, ...] = ()
-    updated: float = 0.0
-
-
-class Series(msgspec.Struct, frozen=True):
-    """One reading over time; an entry of `time` is the begin of its interval."""
-
-    subject: str
-    """gpu:UUID, host, or run:ID."""
-    field: str
-    time: tuple[float, ...]
-    low: tuple[float, ...]
-    mean: tuple[float, ...]
-    high: tuple[float, ...]
-
-
-class HistoryPage(msgspec.Struct, frozen=True):
-    """All readings of a stretch of time at one resolution."""
-
-    start: float
-    end: float
-    seconds: float
-    """Width of an interval."""
-    series: tuple[Series, ...] = ()
 
 
 class History:
@@ -74,35 +55,50 @@ class History:
             connection = self._local.connection = open_readonly(self.path)
         return connection
 
-    def runs(self, *, limit: int = 1000, state: RunState | None = None) -> list[RunRecord]:
+    def runs(
+        self, *, limit: int = 1000, state: RunState | None = None, owner: int | None = None
+    ) -> list[RunRecord]:
         """The newest first."""
         rows = self._rows(
             "SELECT state, ended_us, updated_us, body, findings FROM runs"
-            " WHERE ?1 IS NULL OR state = ?1 ORDER BY started_us DESC LIMIT ?2",
-            (state, limit),
+            " WHERE (?1 IS NULL OR state = ?1) AND (?2 IS NULL OR owner = ?2)"
+            " ORDER BY started_us DESC LIMIT ?3",
+            (state, owner, limit),
         )
-        return [record for row in rows if (record := _record(row)) is not None]
+        return list(readable(rows, _record))
+
+    def runs_of_script(self, script: str, name: str, owner: int, limit: int) -> list[RunRecord]:
+        """Those of one user that came to their end, the newest first."""
+        rows = self._rows(
+            "SELECT state, ended_us, updated_us, body, findings FROM runs"
+            " WHERE owner = ? AND state = 'ended' AND script = ? AND name = ?"
+            " ORDER BY started_us DESC LIMIT ?",
+            (owner, script, name, limit),
+        )
+        return list(readable(rows, _record))
 
     def run(self, run: str) -> RunRecord | None:
-        rows = self._rows("SELECT state, ended_us, updated_us, body, findings FROM runs WHERE id = ?", (run,))
-        return _record(rows[0]) if rows else None
-
-    def findings(self, run: str) -> tuple[Finding, ...]:
-        record = self.run(run)
-        return record.findings if record else ()
+        """Of several owners' runs with this id (daemons of different users have kept this history), ours."""
+        rows = self._rows(
+            "SELECT state, ended_us, updated_us, body, findings FROM runs WHERE id = ?"
+            " ORDER BY owner = ? DESC, updated_us DESC LIMIT 1",
+            (run, own_uid()),
+        )
+        return next(readable(rows, _record), None)
 
     def steps(self, run: str, rank: int = 0, *, after: int = 0, limit: int = MAX_STEPS) -> Steps:
         """Steps with a number above `after`, oldest first, at most about `limit` (whole batches)."""
         found = Steps()
         rings = self._rows(
             "SELECT id, phases FROM rings WHERE run = ? AND rank = ? AND kind = 'trainer'"
-            " ORDER BY updated_us DESC LIMIT 1",
-            (run, rank),
+            " ORDER BY owner = ? DESC, updated_us DESC LIMIT 1",
+            (run, rank, own_uid()),
         )
         for ring, phases in rings:
-            names = msgspec.json.decode(phases, type=list[str])
-            for chunk in self._chunks(ring, after, min(limit, MAX_STEPS)):
-                found.extend(chunk, names)
+            with contextlib.suppress(*BROKEN_ROW):
+                names = msgspec.json.decode(phases, type=list[str])
+                for chunk in self._chunks(ring, after, min(limit, MAX_STEPS)):
+                    _add(found, chunk, names)
         return _clipped(found.finish(), after, limit)
 
     def _chunks(self, ring: int, after: int, limit: int) -> list[Chunk]:
@@ -113,11 +109,11 @@ class History:
         )
         taken: list[Chunk] = []
         steps = 0
-        for row in rows:
+        for chunk in readable(rows, Chunk.of):
             if steps > limit:
                 break
-            taken.append(Chunk(*row))
-            steps += row[1]
+            taken.append(chunk)
+            steps += chunk.count
         return taken
 
     def history(
@@ -130,9 +126,9 @@ class History:
         names = {
             id: (of, field)
             for id, of, field in self._rows("SELECT id, subject, field FROM series")
-            if subject is None or of == subject
+            if (subject is None or of == subject) and isinstance(of, str) and isinstance(field, str)
         }
-        rows = [row for id in names for row in self._points(id, limits)]
+        rows = [row for id in names for row in self._points(id, limits) if _is_point(row)]
         return HistoryPage(start, end, width / 1e6, _series(rows, names, start, width / 1e6))
 
     def _points(self, series: int, limits: tuple[int, int, int]) -> list[Any]:
@@ -157,27 +153,43 @@ class History:
             " ORDER BY predicted_us DESC LIMIT ?3",
             (rule, run, limit),
         )
-        return [entry(row) for row in rows]
-
-    def track_record(self, rule: str) -> TrackRecord:
-        """Predicted against realised for one rule."""
-        return track_record(rule, self.ledger(rule=rule, limit=10_000))
+        return list(readable(rows, entry))
 
     def track_records(self) -> list[TrackRecord]:
-        rules = self._rows("SELECT DISTINCT rule FROM ledger ORDER BY rule")
-        return [self.track_record(rule) for (rule,) in rules]
+        """Predicted against realised, for each rule and kind of machine."""
+        grouped: dict[tuple[str, str | None], list[Entry]] = {}
+        for one in self.ledger(limit=MOST_PREDICTIONS):
+            grouped.setdefault((one.rule, one.host_kind), []).append(one)
+        ordered = sorted(grouped, key=lambda key: (key[0], key[1] or ""))
+        return [track_record(*key, grouped[key]) for key in ordered]
+
+    def errors(self) -> dict[str | None, dict[str, float]]:
+        """Kind of machine → rule → how far its predictions were off there, where there are cases enough."""
+        found: dict[str | None, dict[str, float]] = {}
+        for one in self.track_records():
+            if one.realised >= CASES and one.median_error is not None:
+                found.setdefault(one.host_kind, {})[one.rule] = one.median_error
+        return found
 
 
-def _record(row: tuple[Any, ...]) -> RunRecord | None:
-    """A run whose JSON an older version wrote in another shape is left out, not an error."""
+def _add(found: Steps, chunk: Chunk, names: Sequence[str]) -> None:
+    """A chunk that a bad disk has changed is left out, not an error."""
+    with contextlib.suppress(BrokenChunk):
+        found.extend(chunk, names)
+
+
+def _record(row: tuple[Any, ...]) -> RunRecord:
+    """Raises when it is broken, or an older version wrote its JSON in another shape: it is left out then."""
     state, ended_us, updated_us, body, findings = row
-    try:
-        run = _run_decoder.decode(body)
-        found = _findings_decoder.decode(findings)
-    except msgspec.MsgspecError:
-        return None
     ended = ended_us / 1e6 if ended_us is not None else None
-    return RunRecord(msgspec.structs.replace(run, state=state, ended=ended), found, updated_us / 1e6)
+    run = msgspec.structs.replace(
+        _run_decoder.decode(body), state=msgspec.convert(state, RunState), ended=ended
+    )
+    return complete_record(RunRecord(run, _findings_decoder.decode(findings), updated_us / 1e6))
+
+
+def _is_point(row: tuple[Any, ...]) -> bool:
+    return all(isinstance(value, int | float) for value in row)
 
 
 def _series(

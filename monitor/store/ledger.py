@@ -5,15 +5,19 @@ from __future__ import annotations
 import sqlite3
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from monitor.snapshot import Finding, Run
+from monitor.comparison.realised import agrees
+from monitor.model.finding import Finding
+from monitor.model.owner import UNKNOWN_OWNER
+from monitor.model.run import Run
+from monitor.store.owners import owner_of
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One prediction; `realised` is None until a later run shows the remedy applied."""
+    """One prediction; `realised` is None until a run shows the remedy applied."""
 
     run: str
     rule: str
@@ -30,14 +34,41 @@ class Entry(msgspec.Struct, frozen=True):
     realised_low: float | None = None
     realised_high: float | None = None
     realised_time: float | None = None
-    way: str | None = None
-    """How it was seen: "compare", "change" (within one live run), …"""
+    changed: str | None = None
+    """What was seen to differ between the two runs."""
+    host_kind: str | None = None
+    """The kind of machine the prediction was made on."""
+    owner_uid: int = UNKNOWN_OWNER
+    """Of the run."""
+
+    @property
+    def inside(self) -> bool | None:
+        """Whether what was realised agrees with the predicted range; None when nothing was yet."""
+        if self.realised is None:
+            return None
+        return agrees(self.low, self.high, self.realised, self.realised_low, self.realised_high)
+
+
+class Realisation(msgspec.Struct, frozen=True):
+    """What a remedy gained, as a step-rate ratio with its interval."""
+
+    run: str
+    rule: str
+    subject: str
+    ratio: float
+    low: float | None
+    high: float | None
+    after_run: str
+    changed: str
+    owner_uid: int = UNKNOWN_OWNER
+    """Of the run that had the finding."""
 
 
 class TrackRecord(msgspec.Struct, frozen=True):
-    """How good a rule's predictions were so far."""
+    """How good a rule's predictions were so far, on one kind of machine: another one proves nothing here."""
 
     rule: str
+    host_kind: str | None
     predicted: int
     realised: int
     inside: int
@@ -48,27 +79,28 @@ class TrackRecord(msgspec.Struct, frozen=True):
 
 COLUMNS = (
     "run, rule, subject, script, low, likely, high, predicted_us, after_run, realised, realised_low,"
-    " realised_high, realised_us, way"
+    " realised_high, realised_us, changed, host_kind, owner"
 )
 
 
 def entry(row: Sequence[object]) -> Entry:
     """A row in the order of `COLUMNS`."""
-    values = list(row)
-    for at in (7, 12):
-        value = values[at]
-        values[at] = value / 1e6 if isinstance(value, int) else None
-    return msgspec.convert(dict(zip(Entry.__struct_fields__, values, strict=True)), Entry)
+    values = dict(zip(Entry.__struct_fields__, row, strict=True))
+    for name in ("predicted", "realised_time"):
+        time_us = values[name]
+        values[name] = time_us / 1e6 if isinstance(time_us, int) else None
+    return msgspec.convert(values, Entry)
 
 
-def track_record(rule: str, entries: Sequence[Entry]) -> TrackRecord:
+def track_record(rule: str, kind: str | None, entries: Sequence[Entry]) -> TrackRecord:
     known = [(one, one.realised) for one in entries if one.realised is not None and one.realised > 0]
     errors = [abs(one.likely / realised - 1.0) for one, realised in known]
     return TrackRecord(
         rule=rule,
+        host_kind=kind,
         predicted=len(entries),
         realised=len(known),
-        inside=sum(one.low <= realised <= one.high for one, realised in known),
+        inside=sum(bool(one.inside) for one, _ in known),
         median_error=statistics.median(errors) if errors else None,
     )
 
@@ -80,16 +112,31 @@ def subject_of(finding: Finding) -> str:
     return f"gpu:{finding.gpu}" if finding.gpu else ""
 
 
-def write_prediction(database: sqlite3.Connection, run: Run, finding: Finding) -> None:
-    """A finding without a predicted gain promises nothing and is not kept."""
-    gain = finding.speedup
-    if gain is None:
-        return
-    promise = (gain.low, gain.likely, gain.high, time.time_ns() // 1000)
-    database.execute(
-        "INSERT INTO ledger (run, rule, subject, script, low, likely, high, predicted_us)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run, rule, subject) DO UPDATE SET"
+def write_predictions(database: sqlite3.Connection, run: Run, findings: Iterable[Finding]) -> None:
+    """Keep what a run's findings promise. Said again, the newest promise counts until it is realised; a
+    finding without a predicted gain promises nothing."""
+    now_us, kind, owner = time.time_ns() // 1000, run.host_kind, owner_of(run)
+    rows = [
+        (owner, run.id, one.id, subject_of(one), run.script, gain.low, gain.likely, gain.high, now_us, kind)
+        for one in findings
+        if (gain := one.speedup) is not None
+    ]
+    database.executemany(
+        "INSERT INTO ledger (owner, run, rule, subject, script, low, likely, high, predicted_us, host_kind)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (owner, run, rule, subject) DO UPDATE SET"
         " low = excluded.low, likely = excluded.likely, high = excluded.high,"
         " predicted_us = excluded.predicted_us WHERE realised IS NULL",
-        (run.id, finding.id, subject_of(finding), run.script, *promise),
+        rows,
     )
+
+
+def write_realisation(database: sqlite3.Connection, seen: Realisation) -> None:
+    """Put what a remedy gained beside its prediction; one that was never predicted is not kept."""
+    database.execute(
+        "UPDATE ledger SET realised = ?, realised_low = ?, realised_high = ?, after_run = ?,"
+        " realised_us = ?, changed = ? WHERE owner = ? AND run = ? AND rule = ? AND subject = ?",
+        (
+            seen.ratio, seen.low, seen.high, seen.after_run,
+            time.time_ns() // 1000, seen.changed, seen.owner_uid, seen.run, seen.rule, seen.subject,
+        ),
+    )  # fmt: skip

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
-from monitor.snapshot import Gpu, Host, Run, Snapshot
+from monitor.model.fair_share import fair_share
+from monitor.model.gpu import Gpu
+from monitor.model.host import Host
+from monitor.model.run import Run
+from monitor.model.snapshot import Snapshot
 
 GPU_FIELDS = (
     "utilization_ratio", "memory_used_bytes", "power_watts", "temperature_celsius", "sm_clock_hertz",
@@ -13,9 +18,9 @@ MAX_RUNS = 32
 
 
 def readings(snapshot: Snapshot) -> Iterator[tuple[str, str, float]]:
-    """Absent readings are left out."""
+    """Absent readings are left out, and what is no number: SQLite has no place for it."""
     for subject, field, value in _all(snapshot):
-        if value is not None:
+        if value is not None and math.isfinite(value):
             yield subject, field, float(value)
 
 
@@ -25,7 +30,7 @@ def _all(snapshot: Snapshot) -> Iterator[tuple[str, str, float | None]]:
             yield from _gpu(gpu)
     yield from _host(snapshot.host)
     live = [run for run in snapshot.runs if run.state in ("running", "stalled")]
-    for run in live[:MAX_RUNS]:
+    for run in fair_share(live, lambda run: run.owner_uid, MAX_RUNS):
         yield from _run(run)
 
 

@@ -1,4 +1,4 @@
-"""What history lets go of: by age, and when it is too large the oldest steps first.
+"""What the history drops: by age, and when it is too large the oldest of the largest owner first.
 
 Readings older than two hours become one-minute rows of min, mean and max; steps of a run go long
 before the run itself does.
@@ -6,21 +6,27 @@ before the run itself does.
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import time
-from pathlib import Path
+from functools import partial
 
 MINUTE_US = 60 * 10**6
 READINGS_KEEP_US = 2 * 3600 * 10**6
+"""A choice: after two hours a value per minute is enough."""
 STEPS_KEEP_SHARE = 0.25
 """Steps are kept for this share of the age limit."""
 ROOM = 0.95
 """A database over its limit is brought to this share of it."""
 DELETE_AT_ONCE = 64
+"""A choice: rows per statement, so that a slice ends in time."""
 SLICE_SECONDS = 0.1
 """Longest a tick is held up by deleting; the rest is done in the next ones."""
 VACUUM_PAGES = 1024
+"""A choice: 4 MiB per call."""
+RUNS_SHARE = 0.25
+"""Of the limit: one owner's runs that take more go before anybody's steps."""
+MAX_PREDICTIONS, MAX_SERIES = 10_000, 50_000
+"""Of one owner's runs, however many of them there are."""
 
 
 def roll_up(database: sqlite3.Connection, now_us: int) -> None:
@@ -48,10 +54,28 @@ def drop_old(database: sqlite3.Connection, now_us: int, max_age: float) -> None:
     database.execute("DELETE FROM chunks WHERE end_us < ?", (now_us - int(age_us * STEPS_KEEP_SHARE),))
     for table, column in (("rollups", "time_us"), ("runs", "updated_us"), ("rings", "updated_us")):
         database.execute(f"DELETE FROM {table} WHERE {column} < ?", gone)
+    database.execute("DELETE FROM ledger WHERE realised IS NULL AND predicted_us < ?", gone)
     database.execute(
         "DELETE FROM series WHERE NOT EXISTS (SELECT 1 FROM rollups WHERE series = series.id)"
         " AND NOT EXISTS (SELECT 1 FROM readings WHERE series = series.id)"
     )
+
+
+def drop_surplus(database: sqlite3.Connection) -> None:
+    """Predictions and series of owners who have too many, the oldest first: unlike steps and runs they have
+    no limit a minute, and whoever starts enough runs could fill the history with them."""
+    database.execute(f"DELETE FROM ledger WHERE id IN ({_beyond('ledger', 'owner')})", (MAX_PREDICTIONS,))
+    owner = "substr(subject, instr(subject || '@', '@'))"  # of a run's id; our own have none
+    surplus = _beyond("series", owner, "WHERE subject LIKE 'run:%'")
+    gone = database.execute(surplus, (MAX_SERIES,)).fetchall()
+    for table, column in (("rollups", "series"), ("readings", "series"), ("series", "id")):
+        database.executemany(f"DELETE FROM {table} WHERE {column} = ?", gone)
+
+
+def _beyond(table: str, owner: str, where: str = "") -> str:
+    """Ids of the rows of each owner that are older than the newest so many."""
+    places = f"row_number() OVER (PARTITION BY {owner} ORDER BY id DESC) AS place"
+    return f"SELECT id FROM (SELECT id, {places} FROM {table} {where}) WHERE place > ?"
 
 
 def used_bytes(database: sqlite3.Connection) -> int:
@@ -64,16 +88,58 @@ def used_bytes(database: sqlite3.Connection) -> int:
 
 
 def shrink(database: sqlite3.Connection, max_bytes: int) -> bool:
-    """Drop the oldest steps, then the oldest minutes, then the oldest runs until it fits again. True:
-    time was up before it did."""
+    """Drop the oldest steps and runs of whoever has most, then the oldest minutes, then the oldest runs until
+    it fits again. True: time was up before it did."""
     deadline = time.monotonic() + SLICE_SECONDS
-    for table, order in (("chunks", "end_us"), ("rollups", "time_us"), ("runs", "updated_us")):
+    for drop in (
+        partial(_drop_of_largest, max_bytes=max_bytes),
+        partial(_drop_oldest, table="rollups", order="time_us"),
+        partial(_drop_oldest, table="runs", order="updated_us"),
+    ):
         while used_bytes(database) > ROOM * max_bytes:
             if time.monotonic() > deadline:
                 return True
-            if not _drop_oldest(database, table, order):
+            if not drop(database):
                 break
     return False
+
+
+def _drop_of_largest(database: sqlite3.Connection, max_bytes: int) -> int:
+    """The oldest steps of the owner who has most here, or his runs when those alone are too much; returns how
+    many rows went."""
+    steps = "SELECT owner, sum(bytes) AS steps, 0 AS runs FROM rings GROUP BY owner"
+    runs = "SELECT owner, 0, sum(length(body) + length(findings)) FROM runs GROUP BY owner"
+    owners = database.execute(
+        f"SELECT owner, sum(steps), sum(runs) FROM ({steps} UNION ALL {runs}) GROUP BY owner"
+        " ORDER BY sum(steps) + sum(runs) DESC"
+    ).fetchall()
+    for owner, of_steps, of_runs in owners:
+        if of_runs > max(of_steps, RUNS_SHARE * max_bytes):
+            return _drop_runs(database, owner)
+        if of_steps > 0:
+            return _drop_steps(database, owner)
+    return 0
+
+
+def _drop_steps(database: sqlite3.Connection, owner: int) -> int:
+    oldest = "(SELECT end_us FROM chunks WHERE ring = rings.id ORDER BY first LIMIT 1)"
+    ring = database.execute(
+        f"SELECT id FROM rings WHERE owner = ? AND bytes > 0 ORDER BY {oldest} LIMIT 1", (owner,)
+    ).fetchone()
+    first = "SELECT first FROM chunks WHERE ring = ?1 ORDER BY first LIMIT ?2"
+    gone = database.execute(
+        f"DELETE FROM chunks WHERE ring = ?1 AND first IN ({first})", (ring[0], DELETE_AT_ONCE)
+    ).rowcount
+    if not gone:  # nothing is there, whatever was counted
+        database.execute("UPDATE rings SET bytes = 0 WHERE id = ?", ring)
+    return max(1, gone)
+
+
+def _drop_runs(database: sqlite3.Connection, owner: int) -> int:
+    oldest = "SELECT id FROM runs WHERE owner = ?1 ORDER BY updated_us LIMIT ?2"
+    return database.execute(
+        f"DELETE FROM runs WHERE owner = ?1 AND id IN ({oldest})", (owner, DELETE_AT_ONCE)
+    ).rowcount
 
 
 def _drop_oldest(database: sqlite3.Connection, table: str, order: str) -> int:
@@ -92,14 +158,3 @@ def give_back(database: sqlite3.Connection) -> bool:
     database.executescript(f"PRAGMA incremental_vacuum({VACUUM_PAGES});")
     database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     return int(database.execute("PRAGMA freelist_count").fetchone()[0]) > VACUUM_PAGES
-
-
-def file_bytes(path: Path) -> int:
-    """Size on disk with the log."""
-    found = 0
-    for suffix in ("", "-wal"):
-        try:
-            found += os.stat(f"{path}{suffix}").st_size
-        except OSError:
-            continue
-    return found

@@ -12,8 +12,13 @@ import sqlite3
 import time
 from pathlib import Path
 
+from monitor.model.owner import own_uid
+
 APPLICATION_ID = 0x67706D6E  # "gpmn"
+SIDE_FILES = ("", "-wal", "-shm")
+PRIVATE = 0o600
 BUSY_SECONDS = 5.0
+"""A choice: a reader waits this long for a writer."""
 WRITER_BUSY_SECONDS = 1.0
 """A tick waits this long for another writer; then its batch waits for the next tick."""
 
@@ -51,6 +56,52 @@ MIGRATIONS = (
     CREATE INDEX readings_time ON readings (time_us);
     CREATE INDEX rollups_time ON rollups (time_us);
     """,
+    """
+    ALTER TABLE ledger RENAME COLUMN way TO seen_in;
+    UPDATE ledger SET seen_in =
+        CASE seen_in WHEN 'compare' THEN 'later_run' WHEN 'change' THEN 'same_run' END;
+    """,
+    # A realised gain is kept with what was seen to differ and the kind of machine; older ones had neither.
+    """
+    UPDATE ledger SET realised = NULL, realised_low = NULL, realised_high = NULL, realised_us = NULL,
+        after_run = NULL, seen_in = NULL;
+    ALTER TABLE ledger RENAME COLUMN seen_in TO changed;
+    ALTER TABLE ledger ADD COLUMN host_kind TEXT;
+    """,
+    # Rows have an owner: of those there are, nobody knows whose they are.
+    """
+    ALTER TABLE rings ADD COLUMN owner INTEGER NOT NULL DEFAULT -1;
+    ALTER TABLE rings ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
+    UPDATE rings SET bytes = (SELECT coalesce(sum(length(columns)), 0) FROM chunks WHERE ring = rings.id);
+    CREATE TRIGGER chunk_kept AFTER INSERT ON chunks BEGIN
+        UPDATE rings SET bytes = bytes + length(NEW.columns) WHERE id = NEW.ring; END;
+    CREATE TRIGGER chunk_dropped AFTER DELETE ON chunks BEGIN
+        UPDATE rings SET bytes = bytes - length(OLD.columns) WHERE id = OLD.ring; END;
+    CREATE TABLE owned_runs (
+        id TEXT NOT NULL, owner INTEGER NOT NULL, name TEXT NOT NULL, state TEXT NOT NULL,
+        started_us INTEGER NOT NULL, ended_us INTEGER, updated_us INTEGER NOT NULL, script TEXT,
+        body BLOB NOT NULL, findings BLOB NOT NULL, PRIMARY KEY (id, owner));
+    INSERT INTO owned_runs
+        SELECT id, -1, name, state, started_us, ended_us, updated_us, script, body, findings FROM runs;
+    DROP TABLE runs;
+    ALTER TABLE owned_runs RENAME TO runs;
+    CREATE INDEX runs_started ON runs (started_us);
+    CREATE TABLE owned_ledger (
+        id INTEGER PRIMARY KEY, owner INTEGER NOT NULL, run TEXT NOT NULL, rule TEXT NOT NULL,
+        subject TEXT NOT NULL, script TEXT, low REAL NOT NULL, likely REAL NOT NULL, high REAL NOT NULL,
+        predicted_us INTEGER NOT NULL, after_run TEXT, realised REAL, realised_low REAL,
+        realised_high REAL, realised_us INTEGER, changed TEXT, host_kind TEXT,
+        UNIQUE (owner, run, rule, subject));
+    INSERT INTO owned_ledger
+        SELECT id, -1, run, rule, subject, script, low, likely, high, predicted_us, after_run, realised,
+            realised_low, realised_high, realised_us, changed, host_kind FROM ledger;
+    DROP TABLE ledger;
+    ALTER TABLE owned_ledger RENAME TO ledger;
+    CREATE INDEX ledger_rule ON ledger (rule);
+    CREATE TABLE clock (
+        only INTEGER PRIMARY KEY CHECK (only = 1), boot TEXT NOT NULL, clock_offset REAL,
+        unsettled_until REAL NOT NULL);
+    """,
 )
 VERSION = len(MIGRATIONS)
 
@@ -62,6 +113,7 @@ class StoreError(Exception):
 def open_writable(path: Path) -> sqlite3.Connection:
     """Open for writing, created and brought to this version. Raises `sqlite3.Error` or `StoreError`."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _make_private(path)
     database = sqlite3.connect(
         path, timeout=WRITER_BUSY_SECONDS, isolation_level=None, check_same_thread=False
     )
@@ -70,11 +122,22 @@ def open_writable(path: Path) -> sqlite3.Connection:
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = NORMAL")
         database.execute("PRAGMA journal_size_limit = 4194304")
+        database.execute("PRAGMA recursive_triggers = ON")  # a replaced chunk is a dropped one, too
         migrate(database)
     except BaseException:
         database.close()
         raise
     return database
+
+
+def _make_private(path: Path) -> None:
+    """For its owner alone; SQLite gives its side files the mode of the file."""
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE))
+    for suffix in SIDE_FILES:
+        with contextlib.suppress(FileNotFoundError):
+            found = os.stat(f"{path}{suffix}")
+            if found.st_uid == own_uid() and found.st_mode & 0o077:
+                os.chmod(f"{path}{suffix}", PRIVATE)
 
 
 def migrate(database: sqlite3.Connection) -> None:
@@ -110,7 +173,7 @@ def open_readonly(path: Path) -> sqlite3.Connection:
 def set_aside(path: Path) -> Path:
     """Move a broken database out of the way, with its side files; returns where it went."""
     target = path.with_name(f"{path.name}.broken-{time.time_ns() // 10**9}")
-    for suffix in ("", "-wal", "-shm"):
+    for suffix in SIDE_FILES:
         with contextlib.suppress(FileNotFoundError):
             os.replace(f"{path}{suffix}", f"{target}{suffix}")
     return target

@@ -1,4 +1,4 @@
-"""The writing side of history. It never stops the daemon: what cannot be written is said and counted.
+"""The writing side of history. It never stops the daemon: what cannot be written is reported and counted.
 
 Records and their ring's counters are written in one transaction, so a daemon that is killed and
 started again goes on exactly where the database is: nothing lost, nothing twice.
@@ -16,31 +16,40 @@ from pathlib import Path
 
 import msgspec
 
-from monitor.runs.columns import Columns
-from monitor.runs.sink import Counters, RingIdentity
-from monitor.snapshot import Finding, Run, Snapshot, encode
+from monitor.model import facts
+from monitor.model.records import Counters, RingIdentity
+from monitor.model.run import Run
+from monitor.model.snapshot import Snapshot, encode
+from monitor.model.steps import Columns
 from monitor.store import retention
 from monitor.store.batches import Batch, stored_chunks, write_batches
-from monitor.store.chunks import pack, unpack
+from monitor.store.chunks import BrokenChunk, pack, unpack
+from monitor.store.clock import StoreClock
+from monitor.store.corrupt import BROKEN_ROW, UNWRITABLE
 from monitor.store.history import History
-from monitor.store.ledger import write_prediction
+from monitor.store.ledger import Realisation, write_predictions, write_realisation
+from monitor.store.owners import adopt, owner_of
 from monitor.store.readings import readings
 from monitor.store.schema import StoreError, open_writable, set_aside
+from monitor.store.spending import Spending
 from monitor.store.verify import Verifier
 
 log = logging.getLogger("gpumon.store")
 
 MAX_BYTES = 1 << 30
 MAX_AGE_SECONDS = 30 * 86400.0
+"""Choices, and the defaults of --store-max-size and --store-max-age."""
 MAX_PENDING = 20_000
 """Batches kept in memory while the database cannot be written; then the oldest are given up."""
-MAX_REMEMBERED = 4096
+REMEMBER_SECONDS = 600.0
+"""A choice: how long it is remembered where we left a ring."""
 RUN_EVERY_SECONDS = 10.0
 MAINTAIN_EVERY_SECONDS = 60.0
 RETRY_SECONDS = 10.0
+"""Choices: runs remembered as written, and seconds between writing a live run, maintenance, and retries of a
+file that cannot be written."""
 GONE_SECONDS = 120.0
-"""A run called running that no daemon has seen for so long has died unseen."""
-LIVE = ("running", "stalled")
+"""A run marked as running that no daemon has seen for this long has died unnoticed."""
 _counters_decoder = msgspec.json.Decoder(Counters)
 
 
@@ -62,8 +71,10 @@ class Store(History):
         self._rings: dict[str, int] = {}
         """Key of each ring this process has written to → the time it left there."""
         self._series: dict[tuple[str, str], int] = {}
-        self._written: dict[str, tuple[float, int]] = {}
-        """Run → when its row was last written, and a digest of it."""
+        self._written: dict[tuple[str, int], tuple[float, int]] = {}
+        """Run and owner → when its row was last written, and a digest of it."""
+        self.spending = Spending()
+        self._clock = StoreClock()
         self._verifier = Verifier(self)
         self._next_maintenance = 0.0
         self._over = False
@@ -78,9 +89,11 @@ class Store(History):
         try:
             row = self._database.execute("SELECT counters FROM rings WHERE key = ?", (key,)).fetchone()
             return _counters_decoder.decode(row[0]) if row else None
-        except (sqlite3.Error, msgspec.MsgspecError) as error:
+        except sqlite3.Error as error:
             self._fail(error)
-            return None
+        except BROKEN_ROW as error:
+            log.warning("%s: how far the ring %s has come cannot be read: %s", self.path, key, error)
+        return None
 
     def replay(self, ring: RingIdentity) -> Iterator[Columns]:
         try:
@@ -88,10 +101,18 @@ class Store(History):
         except sqlite3.Error as error:
             self._fail(error)
             return
-        yield from (unpack(chunk, ring.wall_offset_ns) for chunk in chunks)
+        for chunk in chunks:
+            try:
+                yield unpack(chunk, ring.wall_offset_ns)
+            except BrokenChunk as error:
+                log.warning("%s: %s", self.path, error)
 
     def records(self, ring: RingIdentity, columns: Columns | None, counters: Counters) -> None:
+        """What is too much is not kept; how far the ring has come is, so that it does not come again."""
         chunk = pack(columns, ring.wall_offset_ns) if columns is not None and len(columns) else None
+        if chunk is not None and not self.spending.allows(ring.owner, len(chunk.packed), chunk.count):
+            self.lost_steps += chunk.count
+            chunk = None
         self._pending.append((ring, chunk, encode(counters)))
         if len(self._pending) > MAX_PENDING:
             given_up = self._pending.pop(0)[1]
@@ -113,16 +134,22 @@ class Store(History):
         self._write(lambda database: self._write_snapshot(database, snapshot))
         if self.error is None:
             self._verifier.update(snapshot)
+        expire = self._clock.may_expire()
         if snapshot.monotonic >= self._next_maintenance:
-            more = self.maintain(snapshot.time)
+            self._forget(snapshot)
+            more = self.maintain(snapshot.time, expire=expire)
             self._next_maintenance = snapshot.monotonic + (0.0 if more else MAINTAIN_EVERY_SECONDS)
         if self.error is not None:
             raise StoreError(self.error)
 
-    def maintain(self, now: float) -> bool:
-        """Roll up, drop what is too old or too much, give space back. True: call again soon."""
+    def maintain(self, now: float, *, expire: bool = True) -> bool:
+        """Roll up, drop what is too old or too much, give space back. True: call again soon. Nothing is
+        too old (`expire` off) by a clock that somebody has just set."""
         now_us = int(now * 1e6)
-        if not self._write(lambda database: self._let_go(database, now_us)) or self._database is None:
+        if not self._write(lambda database: self._let_go(database, now_us) if expire else None):
+            return False
+        self._write(self._clock.keep)
+        if self._database is None:
             return False
         try:
             with self._lock:
@@ -136,52 +163,32 @@ class Store(History):
     def _let_go(self, database: sqlite3.Connection, now_us: int) -> None:
         retention.roll_up(database, now_us)
         retention.drop_old(database, now_us, self.max_age)
+        retention.drop_surplus(database)
         database.execute(
             "UPDATE runs SET state = 'killed', ended_us = updated_us"
             " WHERE state IN ('running', 'stalled') AND updated_us < ?",
             (now_us - int(GONE_SECONDS * 1e6),),
         )
         self._series.clear()
-        self._forget(now_us)
 
-    def _forget(self, now_us: int) -> None:
-        """What is remembered of runs and rings long gone; found again in the database if need be."""
-        day_us = 86400 * 10**6
-        self._rings = {key: at for key, at in self._rings.items() if now_us - at < day_us}
-        if len(self._written) > MAX_REMEMBERED:
-            self._written = dict(list(self._written.items())[-MAX_REMEMBERED:])
+    def _forget(self, snapshot: Snapshot) -> None:
+        """What is remembered of runs and rings out of view; found again in the database if need be."""
+        oldest_us = int((snapshot.time - REMEMBER_SECONDS) * 1e6)
+        self._rings = {key: at for key, at in self._rings.items() if at >= oldest_us}
+        seen = {(run.id, owner_of(run)) for run in snapshot.runs}
+        self._written = {run: known for run, known in self._written.items() if run in seen}
 
     # ── Ledger ──
 
-    def record_prediction(self, run: Run, finding: Finding) -> None:
-        """Keep what a finding promises; said again, the newest promise counts until it is realised."""
-        self._write(lambda database: write_prediction(database, run, finding))
+    def realised(self, seen: Realisation) -> None:
+        """Note what a remedy gained beside what was predicted."""
+        self._write(lambda database: write_realisation(database, seen))
 
-    def realised(
-        self,
-        run: str,
-        rule: str,
-        ratio: float,
-        *,
-        after_run: str | None = None,
-        low: float | None = None,
-        high: float | None = None,
-        subject: str = "",
-        way: str = "compare",
-    ) -> bool:
-        """Note what a remedy gained (step-rate ratio); False when it was never predicted."""
-        found: list[int] = []
-
-        def write(database: sqlite3.Connection) -> None:
-            changed = database.execute(
-                "UPDATE ledger SET realised = ?, realised_low = ?, realised_high = ?, after_run = ?,"
-                " realised_us = ?, way = ? WHERE run = ? AND rule = ? AND subject = ?",
-                (ratio, low, high, after_run, time.time_ns() // 1000, way, run, rule, subject),
-            )
-            found.append(changed.rowcount)
-
-        self._write(write)
-        return bool(found and found[0])
+    def known_errors(self) -> dict[str | None, dict[str, float]]:
+        """How far predictions were off so far; nothing while the history cannot be read."""
+        with contextlib.suppress(StoreError):
+            return self.errors()
+        return {}
 
     # ── Writing ──
 
@@ -189,6 +196,7 @@ class Store(History):
         """Open or reopen. A corrupt file is moved aside and a new one begun."""
         try:
             self._database = open_writable(self.path)
+            self._clock.restore(self._database)
         except sqlite3.DatabaseError as error:
             if not _is_corrupt(error):
                 self._fail(error)
@@ -222,18 +230,26 @@ class Store(History):
                 work(self._database)
                 self._database.execute("COMMIT")
             except sqlite3.DatabaseError as error:
-                with contextlib.suppress(sqlite3.Error):
-                    self._database.execute("ROLLBACK")
-                self._series.clear()
+                self._undo(self._database)
                 if _is_corrupt(error):
                     self._start_anew(error)
                 else:
                     self._fail(error)
                 return False
+            except BaseException:
+                self._undo(self._database)
+                raise
             if self.error is not None:
                 log.info("history is being kept again")
                 self.error = None
             return True
+
+    def _undo(self, database: sqlite3.Connection) -> None:
+        """Nothing that was noted as written in this transaction is."""
+        with contextlib.suppress(sqlite3.Error):
+            database.execute("ROLLBACK")
+        self._series.clear()
+        self._written.clear()
 
     def _fail(self, error: Exception) -> None:
         sentence = f"history cannot be kept in {self.path}: {error}"
@@ -247,7 +263,10 @@ class Store(History):
         rows = [(self._series_id(database, s, f), now_us, value) for s, f, value in readings(snapshot)]
         database.executemany("INSERT OR REPLACE INTO readings VALUES (?, ?, ?)", rows)
         for run in snapshot.runs:
-            self._write_run(database, run, snapshot)
+            try:
+                self._write_run(database, run, snapshot)
+            except UNWRITABLE as error:
+                self.spending.refuse(owner_of(run), f"{run.id}: {error}")
 
     def _series_id(self, database: sqlite3.Connection, subject: str, field: str) -> int:
         known = self._series.get((subject, field))
@@ -259,24 +278,32 @@ class Store(History):
         return known
 
     def _write_run(self, database: sqlite3.Connection, run: Run, snapshot: Snapshot) -> None:
-        """A live run now and then, one that is over whenever anything about it changes."""
-        when, digest = self._written.get(run.id, (-RUN_EVERY_SECONDS, 0))
-        live = run.state in LIVE
-        if live and snapshot.monotonic - when < RUN_EVERY_SECONDS:
+        """A live run now and then, one that is over whenever anything about it changes; and with it what its
+        findings promise, so that the ledger has every prediction of every run that is kept."""
+        owner = owner_of(run)
+        when, digest = self._written.get((run.id, owner), (-RUN_EVERY_SECONDS, 0))
+        if run.live and snapshot.monotonic - when < RUN_EVERY_SECONDS:
             return
-        own = tuple(finding for finding in snapshot.findings if finding.run == run.id)
+        own = facts.own_findings(run, snapshot.findings)
         findings, body = encode(own), encode(run)
         if hash((body, findings)) == digest:
             return
-        self._written[run.id] = (snapshot.monotonic, hash((body, findings)))
+        if (run.id, owner) not in self._written:
+            adopt(database, run)
+            if not self._is_known(database, run) and not self.spending.allows(owner, len(body)):
+                return
+        self._written[run.id, owner] = (snapshot.monotonic, hash((body, findings)))
         ended = int(run.ended * 1e6) if run.ended is not None else None
         times = (int(run.started * 1e6), ended, int(snapshot.time * 1e6))
         database.execute(
-            "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (run.id, run.name, run.state, *times, run.script, body, findings),
+            "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (run.id, owner, run.name, run.state, *times, run.script, body, findings),
         )
-        for finding in own:
-            write_prediction(database, run, finding)
+        write_predictions(database, run, own)
+
+    def _is_known(self, database: sqlite3.Connection, run: Run) -> bool:
+        query = "SELECT 1 FROM runs WHERE id = ? AND owner = ?"
+        return database.execute(query, (run.id, owner_of(run))).fetchone() is not None
 
     def _close_database(self) -> None:
         if self._database is not None:
@@ -285,7 +312,7 @@ class Store(History):
             self._database = None
 
     def close(self) -> None:
-        """Write what is pending and let go."""
+        """Write what is pending and close."""
         self.commit()
         with self._lock:
             self._close_database()

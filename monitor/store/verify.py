@@ -1,62 +1,70 @@
-"""Was a prediction right? A later run of the same script in which the finding is gone tells."""
+"""Was a prediction right? A later run of the same script without the finding shows it."""
 
 from __future__ import annotations
 
 import contextlib
+from collections import deque
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from monitor.compare import Comparison, compare
-from monitor.snapshot import Snapshot
-from monitor.store.changes import Changes
-from monitor.store.history import History, RunRecord
-from monitor.store.ledger import subject_of
+from monitor.comparison.compare_runs import Comparison, compare
+from monitor.model import facts
+from monitor.model.history import RunRecord
+from monitor.model.snapshot import Snapshot
+from monitor.store.history import History
+from monitor.store.ledger import Realisation, subject_of
+from monitor.store.owners import owner_of
 from monitor.store.schema import StoreError
 
 if TYPE_CHECKING:
     from monitor.store.store import Store
 
 LOOK_BACK = 20
-"""Runs before this one in which its predecessor is looked for."""
-OTHER_WORK = ("the model", "the number of", "the data set", "the host", "the device", "the GPU")
-"""Differences that make two runs incomparable; another batch size or script is what a remedy changes."""
+"""Runs of the same script before this one in which its predecessor is looked for."""
+AT_ONCE = 4
+"""Runs looked at in one tick, of as many owners."""
+MAX_WAITING = 64
+"""Of one owner; of more, the oldest are not looked at."""
+MAX_LIVE = 4096
 
 
 class Verifier:
-    """Watches snapshots for runs that end and for findings that go while a run lives."""
+    """Watches snapshots for runs that end. What changes within a live run (neighbours leave, a card cools
+    down) proves nothing about a remedy."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._live: set[str] = set()
         """Runs seen live, to notice their end."""
-        self._changes = Changes()
+        self._due: dict[int, deque[RunRecord]] = {}
+        """Owner → runs that are over and not looked at yet."""
 
     def update(self, snapshot: Snapshot) -> None:
+        self._note(snapshot)
         with contextlib.suppress(StoreError):
-            self._ended(snapshot)
-        self._changed(snapshot)
+            for record in self._next():
+                verify(self._store, record)
 
-    def _ended(self, snapshot: Snapshot) -> None:
+    def _note(self, snapshot: Snapshot) -> None:
+        if len(self._live) > MAX_LIVE:  # runs whose end was never in view
+            self._live &= {run.id for run in snapshot.runs}
         for run in snapshot.runs:
-            if run.state in ("running", "stalled"):
+            if run.live:
                 self._live.add(run.id)
             elif run.id in self._live:
                 self._live.discard(run.id)
-                own = tuple(finding for finding in snapshot.findings if finding.run == run.id)
-                verify(self._store, RunRecord(run, own, snapshot.time))
+                own = facts.own_findings(run, snapshot.findings)
+                waiting = self._due.setdefault(owner_of(run), deque(maxlen=MAX_WAITING))
+                waiting.append(RunRecord(run, own, snapshot.time))
 
-    def _changed(self, snapshot: Snapshot) -> None:
-        for change in self._changes.update(snapshot):
-            self._store.record_prediction(change.run, change.finding)
-            self._store.realised(
-                change.run.id,
-                change.finding.id,
-                change.ratio,
-                after_run=change.run.id,
-                low=change.low,
-                high=change.high,
-                subject=subject_of(change.finding),
-                way="change",
-            )
+    def _next(self) -> Iterator[RunRecord]:
+        """The next run of one owner after the other: a comparison takes some 20 ms, and a tick must not wait
+        for a crowd."""
+        for owner in list(self._due)[:AT_ONCE]:
+            waiting = self._due.pop(owner)
+            yield waiting.popleft()
+            if waiting:
+                self._due[owner] = waiting  # behind the others
 
 
 def verify(store: Store, record: RunRecord) -> Comparison | None:
@@ -65,35 +73,39 @@ def verify(store: Store, record: RunRecord) -> Comparison | None:
     if before is None:
         return None
     found = compare(before, record)
-    keep(store, before, found)
+    keep_realised(store, before, found)
     return found
 
 
 def predecessor(history: History, record: RunRecord) -> RunRecord | None:
-    """The newest earlier run of the same script that had something to predict."""
-    for other in history.runs(limit=LOOK_BACK):
-        same = other.run.script is not None and other.run.script == record.run.script
-        if same and other.run.started < record.run.started and any(f.speedup for f in other.findings):
+    """The owner's newest run of the same script and name that came to its end with something to predict."""
+    run = record.run
+    if run.script is None:
+        return None
+    for other in history.runs_of_script(run.script, run.name, owner_of(run), LOOK_BACK):
+        over = other.run.ended is not None and other.run.ended <= run.started
+        if over and any(finding.speedup for finding in other.findings):
             return other
     return None
 
 
-def keep(store: Store, before: RunRecord, found: Comparison) -> None:
+def keep_realised(store: Store, before: RunRecord, found: Comparison) -> None:
     """What B realised of A's predictions, into the ledger; a divided gain is no evidence."""
-    if found.speedup is None or any(warning.startswith(OTHER_WORK) for warning in found.warnings):
-        return
     promised = {(finding.id, finding.rank): finding for finding in before.findings}
     for one in found.realised:
         finding = promised[one.id, one.rank]
         if one.realised is None or one.shared:
             continue
-        store.record_prediction(before.run, finding)
         store.realised(
-            before.run.id,
-            finding.id,
-            one.realised,
-            after_run=found.b.run,
-            low=found.low,
-            high=found.high,
-            subject=subject_of(finding),
+            Realisation(
+                run=before.run.id,
+                rule=finding.id,
+                subject=subject_of(finding),
+                ratio=one.realised,
+                low=found.low,
+                high=found.high,
+                after_run=found.b.run,
+                changed=one.changed,
+                owner_uid=owner_of(before.run),
+            )
         )

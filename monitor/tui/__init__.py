@@ -1,1 +1,1 @@
-"""The screen beside the training: a Textual app that renders snapshots and computes no figure of its own."""
+"""The terminal screens: a Textual app that lays out snapshots and computes no figure of its own."""

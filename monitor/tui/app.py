@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cached_property
@@ -9,31 +10,38 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.console import RenderableType
-from textual._compositor import ChopsUpdate
+from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.driver import Driver
+from textual.events import Key
 from textual.message import Message
 from textual.screen import Screen
 
-from monitor.clock import Moment
-from monitor.errors import UserError
-from monitor.tui import layout as layouts
-from monitor.tui import picture
+from monitor.model.clock import Moment
+from monitor.model.errors import UserError
+from monitor.tui import preferences, screenshot
 from monitor.tui.feed import Feed, Inbox, Readers
 from monitor.tui.frame import Hub
-from monitor.tui.layout import Layout
+from monitor.tui.palette import Palette
+from monitor.tui.pick import ORDERS, Pick
+from monitor.tui.preferences import Preferences
 from monitor.tui.screens.overview import Overview
 from monitor.tui.screens.page import Page
-from monitor.tui.theme import THEMES, Palette, palette
+from monitor.tui.theme import THEMES, palette
 from monitor.tui.views.processes import SORTS, Order
-from monitor.tui.widgets.tight import TightUpdate
+from monitor.tui.widgets.minimal_update import MinimalUpdate, Shown
 
 if TYPE_CHECKING:
     from monitor.tui.archive import Archive
 
 
+OTHER_SCREEN = "\x1b[?1049h"
+"""What a driver writes first: the terminal's other screen, cleared."""
+
+
 class Arrived(Message):
-    """Something is in the inbox. Many may come before the app looks: one is enough."""
+    """Something is in the inbox. Several may be sent before the app reads it: one is enough."""
 
     def can_replace(self, message: Message) -> bool:
         return isinstance(message, Arrived)
@@ -43,19 +51,18 @@ class GpumonApp(App[None]):
     """`gpumon tui`."""
 
     TITLE = "gpumon"
-    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 — Textual declares it so
-        (0, "-narrow"),
-        (110, "-wide"),
-    ]
     CSS_PATH = Path(__file__).with_name("style.tcss")
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("space", "pause", "Pause", tooltip="Hold the picture; readings go on behind it"),
-        Binding("question_mark", "help", "Help", tooltip="All keys and what the marks mean"),
-        Binding("q,ctrl+c", "quit", "Quit", tooltip="Leave; nothing stays behind"),
+        Binding(
+            "space", "pause", "Pause", show=False, tooltip="Freeze the screen; readings continue behind it"
+        ),
+        Binding("question_mark", "help", "Help", tooltip="All keys and what the symbols mean"),
+        Binding("q,ctrl+c", "quit", "Quit", tooltip="Leave; nothing keeps running"),
         Binding("p", "processes", "Processes", show=False, tooltip="Sort, filter, tree, signal"),
         Binding("h", "history", "History", show=False, tooltip="Past runs: open, compare, replay"),
-        Binding("S", "picture", "Screenshot", show=False, tooltip="Save this screen as SVG"),
+        Binding("S", "save_screenshot", "Screenshot", show=False, tooltip="Save this screen as SVG"),
         Binding("T", "next_theme", "Next theme", show=False, tooltip="The next of gpumon's themes"),
+        Binding("ctrl+l", "redraw", "Redraw", show=False, tooltip="Paint the whole screen again"),
         Binding("v", "toggle_processes", "Processes panel", show=False, tooltip="On the overview"),
     ]
 
@@ -64,26 +71,39 @@ class GpumonApp(App[None]):
         feeds: Sequence[Feed],
         *,
         archive: Callable[[], Archive] | None = None,
-        layout: Layout | None = None,
+        preferred: Preferences | None = None,
         theme: str | None = None,
         ascii_only: bool = False,
         readonly: bool = False,
+        readers: Readers | None = None,
+        covered: bool = False,
         clock: Callable[[], Moment] = Moment.now,
     ) -> None:
-        super().__init__()
+        """`readers`: feeds that are being read already. `covered`: a first picture is on the terminal, which
+        stays until there is a whole one to put in its place."""
+        super().__init__(driver_class=_seamless_driver() if covered else None)
+        self.covered = covered
+        self.early_keys: list[str] = []
+        self.on_left: Callable[[], None] = lambda: None
+        """Called when the terminal is the user's again."""
         self._open_archive = archive
-        self.prefs = layout or Layout()
+        self.preferences = preferred or Preferences()
         self.ascii_only, self.readonly, self.paused = ascii_only, readonly, False
-        sort = self.prefs.sort if self.prefs.sort in SORTS else "gpumem"
-        self.order = Order(sort, self.prefs.reverse, "", self.prefs.tree)
+        sort = self.preferences.sort if self.preferences.sort in SORTS else "gpumem"
+        self.order = Order(sort, self.preferences.reverse, "", self.preferences.tree)
+        order = self.preferences.order if self.preferences.order in ORDERS else "worst"
+        self.user = getpass.getuser()
+        self.pick = Pick(order, user=self.user if self.preferences.mine else None)
         self.hub = Hub([(feed.label, feed.mode) for feed in feeds], clock)
-        self.inbox = Inbox(lambda: self.is_running and self.post_message(Arrived()))
-        self.readers = Readers(feeds, self.inbox)
+        self.readers = readers or Readers(feeds, Inbox())
+        self.inbox = self.readers.inbox
+        self.inbox.wake = lambda: self.is_running and self.post_message(Arrived())
         self.frame = self.hub.frame()
         self.palette = Palette()
+        self.shown = Shown()
         for made in THEMES:
             self.register_theme(made)
-        wanted = theme or self.prefs.theme
+        wanted = theme or self.preferences.theme
         self.theme = wanted if wanted in self.available_themes else THEMES[0].name
 
     @cached_property
@@ -94,16 +114,22 @@ class GpumonApp(App[None]):
         return self._open_archive() if self._open_archive else Archive()
 
     @property
+    def heard(self) -> bool:
+        """Every host has sent readings, or is known to be silent."""
+        return all(host.link != "waiting" for host in self.frame.hosts)
+
+    @property
     def plain(self) -> bool:
-        """True when parts of a bar must differ by letters because colour is off."""
+        """True when parts of a bar must differ by letters because there is no colour."""
         return self.no_color or self.ascii_only
 
-    # ── the way of the data ──────────────────────────────────────────────────────────────────────
+    # ── where data goes ───── ──────────────────────────────────────────────────────────────────────
 
     def on_mount(self) -> None:
         self.set_class(self.ascii_only, "-ascii")
         self.palette = self._palette()
         self.theme_changed_signal.subscribe(self, self._recolour)
+        self.app_resume_signal.subscribe(self, lambda _app: self.shown.forget())
         self.readers.start()
         self.hub.take(self.inbox.drain())
         self.frame = self.hub.frame()
@@ -140,18 +166,36 @@ class GpumonApp(App[None]):
 
     def _recolour(self, _theme: object) -> None:
         self.palette = self._palette()
-        self.prefs.theme = self.theme
+        self.preferences.theme = self.theme
         self.refresh_css(animate=False)
         for widget in self.screen.query("Panel"):
             widget.refresh()
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
-        """Partial updates go out in few bytes; see `TightUpdate`."""
-        if type(renderable) is ChopsUpdate:
-            renderable = TightUpdate(renderable.chops, renderable.spans, renderable.chop_ends)
+        """Updates go out in few bytes; see `MinimalUpdate`."""
+        if self.covered:
+            return
+        if isinstance(renderable, ChopsUpdate | LayoutUpdate):
+            renderable = MinimalUpdate(renderable, self.shown)
         super()._display(screen, renderable)
 
-    # ── going places ─────────────────────────────────────────────────────────────────────────────
+    def uncover(self) -> None:
+        """The first screen is complete: from now on the app paints."""
+        if self.covered:
+            self.covered = False
+            self.action_redraw()
+            for key in self.early_keys:  # a key event would be lost until something has the focus
+                self.call_later(self._check_bindings, key)
+
+    def on_resize(self) -> None:
+        self.shown.forget()
+
+    def action_redraw(self) -> None:
+        """Something else wrote on the terminal: paint everything again."""
+        self.shown.forget()
+        self.screen.refresh(layout=True)
+
+    # ── where keys lead ─────────────────────────────────────────────────────────────────────────────
 
     def open(self, key: Hashable) -> None:
         """Open the screen for what was chosen: a GPU, a run, a finding, a process."""
@@ -175,7 +219,7 @@ class GpumonApp(App[None]):
         self._advance() if not self.paused else self.show()
 
     def action_toggle_processes(self) -> None:
-        self.prefs.processes = not self.prefs.processes
+        self.preferences.processes = not self.preferences.processes
         self.show()
 
     def action_next_theme(self) -> None:
@@ -184,11 +228,11 @@ class GpumonApp(App[None]):
         self.theme = names[(at + 1) % len(names)]
         self.notify(f"theme {self.theme}", timeout=2)
 
-    def action_picture(self) -> None:
+    def action_save_screenshot(self) -> None:
         """An SVG of the screen in the directory gpumon was started in."""
         target = Path.cwd() / time.strftime("gpumon-%Y%m%d-%H%M%S.svg")
         try:
-            picture.write(self, target)
+            screenshot.write(self, target)
         except UserError as error:
             self.notify(error.sentence, severity="error")
             return
@@ -203,19 +247,41 @@ class GpumonApp(App[None]):
                 yield command
         yield SystemCommand("Processes", "Sort, filter, tree, signal", self.action_processes)
         yield SystemCommand("History", "Past runs: open, compare, replay", self.action_history)
-        yield SystemCommand("Pause", "Hold the picture", self.action_pause)
-        yield SystemCommand("Save screenshot", "This screen as SVG", self.action_picture)
+        yield SystemCommand("Pause", "Freeze the screen", self.action_pause)
+        yield SystemCommand("Save screenshot", "This screen as SVG", self.action_save_screenshot)
         yield SystemCommand(
             "Processes panel", "Show or hide it on the overview", self.action_toggle_processes
         )
 
     def on_unmount(self) -> None:
         self.readers.stop()
-        self.prefs.sort, self.prefs.reverse, self.prefs.tree = (
-            self.order.sort,
-            self.order.reverse,
-            self.order.tree,
-        )
+        kept, order = self.preferences, self.order
+        kept.sort, kept.reverse, kept.tree = order.sort, order.reverse, order.tree
+        kept.order, kept.mine = self.pick.order, self.pick.user is not None
 
-    def keep_layout(self) -> None:
-        layouts.save(self.prefs)
+    def save_preferences(self) -> None:
+        preferences.save(self.preferences)
+
+
+def _seamless_driver() -> type[Driver]:
+    """Textual's own, except that it does not clear the first picture (we are on the other screen already) and
+    keeps keys that come before there is a screen to take them: Textual loses those."""
+    from textual.drivers.linux_driver import LinuxDriver
+
+    class SeamlessDriver(LinuxDriver):
+        _is_there = True
+
+        def write(self, data: str) -> None:
+            if self._is_there and data == OTHER_SCREEN:
+                self._is_there = False
+            else:
+                super().write(data)
+
+        def process_message(self, message: Message) -> None:
+            app = self._app
+            if isinstance(message, Key) and isinstance(app, GpumonApp) and app.covered:
+                app.early_keys.append(message.key)
+            else:
+                super().process_message(message)
+
+    return SeamlessDriver

@@ -12,13 +12,14 @@ from urllib.parse import quote
 
 import msgspec
 
+from monitor.catalog.catalog import Catalog, Now
+from monitor.catalog.rows import RunRow, from_shown
 from monitor.client import Client
-from monitor.compare import Comparison
-from monitor.errors import UserError
-from monitor.runs.catalog import Catalog, Now
-from monitor.runs.listing import RunRow, from_shown
-from monitor.snapshot import Finding
-from monitor.store.history import History, HistoryPage, RunRecord
+from monitor.comparison.compare_runs import Comparison
+from monitor.model.errors import UserError
+from monitor.model.finding import Finding
+from monitor.model.history import HistoryPage, RunRecord
+from monitor.store.history import History
 from monitor.store.ledger import Entry
 from monitor.store.schema import StoreError
 
@@ -52,7 +53,7 @@ class Archive:
         return None
 
     def ledger(self, finding: Finding) -> list[Entry]:
-        """Predictions of the finding's rule that were realised, this run's first."""
+        """Predictions of the finding's rule that were realised on this kind of machine, this run's first."""
         return []
 
 
@@ -123,5 +124,6 @@ class StoreArchive(Archive):
 
 
 def _realised(entries: list[Entry], finding: Finding) -> list[Entry]:
-    known = [entry for entry in entries if entry.realised is not None]
+    kinds = {entry.host_kind for entry in entries if entry.run == finding.run}
+    known = [entry for entry in entries if entry.realised is not None and entry.host_kind in kinds]
     return sorted(known, key=lambda entry: entry.run != finding.run)[:8]

@@ -1,7 +1,7 @@
-"""Where snapshots come from: a daemon's stream, own readings, or a recording.
+"""Where snapshots come from: a daemon's stream, readings taken here, or a recording.
 
-Each feed runs in one thread and puts updates into one queue; the app is only told that something
-is there. The next reading is armed when the last has ended. Nothing of a feed outlives the app.
+Each feed runs in one thread and puts updates into one queue; the app is only woken. The next
+reading is timed from the end of the last. Nothing of a feed outlives the app.
 """
 
 from __future__ import annotations
@@ -13,45 +13,53 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from monitor.clock import Moment
-from monitor.errors import UserError
-from monitor.snapshot import Snapshot
+from monitor.model.clock import Moment
+from monitor.model.errors import UserError
+from monitor.model.snapshot import Snapshot
 from monitor.tui.frame import Past, Reading, Update
 
 if TYPE_CHECKING:
-    from monitor.settings import Settings
-    from monitor.store.history import HistoryPage
+    from monitor.model.history import HistoryPage
+    from monitor.model.settings import Settings
 
 BACKOFF = (1.0, 2.0, 5.0)
+"""Seconds between attempts to reach a daemon that does not answer; the last repeats."""
 BACKLOG = 1200
+"""Updates kept while the app is paused: as many as a graph keeps readings."""
 PAST_SECONDS = 600.0
+"""How much history a fresh screen asks the daemon for."""
 
-Said = Snapshot | str | Past
-"""A snapshot, the sentence why there is none, or readings from before the first snapshot."""
+FeedItem = Snapshot | str | Past
+"""A snapshot, a sentence that says why there is none, or readings from before the first snapshot."""
 
 
 class Feed(Protocol):
-    """One host. `read` yields a snapshot, or the sentence why there is none, until `stop` is set."""
+    """One host. `read` yields snapshots, or a sentence that says why there is none, until `stop` is set."""
 
     label: str
     mode: str
 
-    def read(self, stop: threading.Event) -> Iterator[Said]: ...
+    def read(self, stop: threading.Event) -> Iterator[FeedItem]: ...
 
 
 class Inbox:
     """Updates waiting for the app; bounded, so a paused app does not grow."""
 
-    def __init__(self, wake: Callable[[], object]) -> None:
+    def __init__(self, wake: Callable[[], object] = lambda: None) -> None:
         self._waiting: deque[Update] = deque(maxlen=BACKLOG)
-        self._wake = wake
+        self.wake = wake
+        """Called, in the feed's thread, when something has arrived."""
 
-    def put(self, host: int, said: Said) -> None:
-        snapshot = said if isinstance(said, Snapshot) else None
-        error = said if isinstance(said, str) else None
-        past = said if isinstance(said, dict) else None
+    def put(self, host: int, item: FeedItem) -> None:
+        snapshot = item if isinstance(item, Snapshot) else None
+        error = item if isinstance(item, str) else None
+        past = item if isinstance(item, dict) else None
         self._waiting.append(Update(host, snapshot, error, Moment.now(), past))
-        self._wake()
+        self.wake()
+
+    def waiting(self) -> list[Update]:
+        """What has arrived, left where it is."""
+        return list(self._waiting)
 
     def drain(self) -> list[Update]:
         out = []
@@ -65,42 +73,30 @@ class Readers:
 
     def __init__(self, feeds: Sequence[Feed], inbox: Inbox) -> None:
         self._stop = threading.Event()
-        self._inbox = inbox
+        self.inbox = inbox
         self._threads = [
             threading.Thread(target=self._run, args=(index, feed), name=f"feed-{feed.label}", daemon=True)
             for index, feed in enumerate(feeds)
         ]
 
     def start(self) -> None:
-        """Begin reading; once more does nothing."""
+        """Begin reading; a second call does nothing."""
         for thread in self._threads:
             if thread.ident is None:
                 thread.start()
 
     def _run(self, index: int, feed: Feed) -> None:
-        for said in feed.read(self._stop):
+        for item in feed.read(self._stop):
             if self._stop.is_set():
                 return
-            self._inbox.put(index, said)
+            self.inbox.put(index, item)
 
     def stop(self, seconds: float = 1.0) -> None:
-        """Ask all to end and wait a moment; one stuck in a network read dies with the process."""
+        """Ask all to end and wait a moment; one stuck in a network read ends with the process."""
         self._stop.set()
         for thread in self._threads:
             if thread.ident is not None:
                 thread.join(seconds / len(self._threads))
-
-
-class StillFeed:
-    """Snapshots that are already there: tests, screenshots."""
-
-    def __init__(self, label: str, snapshots: Sequence[Said], mode: str = "") -> None:
-        self.label = label
-        self.mode = mode
-        self._snapshots = snapshots
-
-    def read(self, stop: threading.Event) -> Iterator[Said]:
-        yield from self._snapshots
 
 
 class RemoteFeed:
@@ -112,7 +108,7 @@ class RemoteFeed:
         self._url = url
         self.label = label or short(url or "this host")
 
-    def read(self, stop: threading.Event) -> Iterator[Said]:
+    def read(self, stop: threading.Event) -> Iterator[FeedItem]:
         failures, asked = 0, False
         while not stop.is_set():
             try:
@@ -161,7 +157,7 @@ def past_of(page: HistoryPage) -> Past:
 
 
 def _trail(fields: dict[str, dict[int, float]]) -> list[Reading]:
-    """One reading an interval. Ticks drift: a single empty interval is bridged, more are a gap."""
+    """One reading per interval. Ticks drift: a single empty interval is bridged, more are a gap."""
     known = {slot for slots in fields.values() for slot in slots}
     out = []
     for slot in range(min(known), max(known) + 1):
@@ -189,8 +185,8 @@ class OwnFeed:
         self._settings = settings
         self.label = label
 
-    def read(self, stop: threading.Event) -> Iterator[Said]:
-        from monitor.pipeline import Pipeline
+    def read(self, stop: threading.Event) -> Iterator[FeedItem]:
+        from monitor.pipeline.pipeline import Pipeline
 
         pipeline = Pipeline(self._settings)
         try:
@@ -203,13 +199,13 @@ class OwnFeed:
 
 
 def short(url: str) -> str:
-    """A URL as a label: "http://gpu-3:9835" → "gpu-3"."""
+    """A URL as a label: "http://gpu-3:10835" → "gpu-3"."""
     bare = url.split("://", 1)[-1].rstrip("/")
-    return bare.removesuffix(":9835") or url
+    return bare.removesuffix(":10835") or url
 
 
 def hosts_file(path: Path) -> list[tuple[str, str | None]]:
-    """URLs, one a line, each with an optional name before it; # starts a comment."""
+    """URLs, one per line, each with an optional name before it; # starts a comment."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -218,9 +214,9 @@ def hosts_file(path: Path) -> list[tuple[str, str | None]]:
     for raw in text.splitlines():
         words = raw.split("#", 1)[0].split()
         if len(words) > 2:
-            raise UserError(f"{path}: “{raw.strip()}” is not a host", hint="one a line: URL, or NAME URL")
+            raise UserError(f"{path}: “{raw.strip()}” is not a host", hint="one per line: URL, or NAME URL")
         if words:
             out.append((words[-1], words[0] if len(words) == 2 else None))
     if not out:
-        raise UserError(f"the hosts file {path} names no host", hint="one a line: URL, or NAME URL")
+        raise UserError(f"the hosts file {path} names no host", hint="one per line: URL, or NAME URL")
     return out

@@ -1,4 +1,4 @@
-"""What the screens are drawn from: per host the newest snapshot, how old it is, and short trails.
+"""What the screens are drawn from: per host the newest snapshot, how old it is, and recent readings.
 
 Updates come from feeds (another thread) through a queue; everything here happens in the app's own
 thread. A trail is the list of readings seen, for the graphs: it holds no derived figure.
@@ -8,21 +8,28 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Literal, NamedTuple
 
-from monitor.clock import Moment
-from monitor.snapshot import Finding, Gpu, Run, Snapshot
+from monitor.model import groups
+from monitor.model.clock import Moment
+from monitor.model.finding import Finding
+from monitor.model.gpu import Gpu
+from monitor.model.host import Host
+from monitor.model.part import part_of
+from monitor.model.run import Run
+from monitor.model.snapshot import Snapshot
+from monitor.tui.pick import ALL, ORDERS, Pick
 
 Link = Literal["waiting", "live", "stale", "down"]
 TRAIL = 1200
-STALE_TICKS = 3.0
+"""Readings kept for the graphs of a GPU: 20 minutes at one a second."""
 SEVERITIES = ("critical", "warning", "hint", "healthy")
 
 
 class Update(NamedTuple):
-    """One thing a feed has to say: a snapshot, why there is none, or readings from before."""
+    """What came from a feed: a snapshot, why there is none, or readings from before the first one."""
 
     host: int
     snapshot: Snapshot | None
@@ -44,7 +51,19 @@ class Reading(NamedTuple):
     sent: float | None
 
 
+class HostReading(NamedTuple):
+    """What a graph needs of a machine at one tick."""
+
+    cpu: float | None
+    memory: float | None
+    read: float | None
+    write: float | None
+    received: float | None
+    sent: float | None
+
+
 Trail = deque[Reading]
+HostTrail = deque[HostReading]
 Past = dict[str, list[Reading]]
 """GPU uuid → readings older than the first snapshot, oldest first."""
 
@@ -59,8 +78,10 @@ class HostFrame:
     age: float | None = None
     error: str | None = None
     mode: str = ""
-    """How its snapshots come: "" a daemon, "own" readings of this process, "replay"."""
+    """Where its snapshots come from: "" a daemon, "own" this process, "replay" the history."""
     trails: dict[str, Trail] = field(default_factory=dict, compare=False)
+    machine: HostTrail = field(default_factory=deque, compare=False)
+    """The machine's own readings."""
 
     @property
     def current(self) -> bool:
@@ -69,9 +90,10 @@ class HostFrame:
     def recent(self, uuid: str, count: int) -> list[Reading]:
         """The newest `count` readings of a GPU, oldest first."""
         trail = self.trails.get(uuid)
-        if trail is None:
-            return []
-        return list(trail) if len(trail) <= count else list(islice(reversed(trail), count))[::-1]
+        return [] if trail is None else list(islice(reversed(trail), count))[::-1]
+
+    def recent_of_machine(self, count: int) -> list[HostReading]:
+        return list(islice(reversed(self.machine), count))[::-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,31 +104,51 @@ class Frame:
     now: Moment
     paused: bool = False
     note: str = ""
-    """What the header says besides: the place in a replay."""
+    """What the header says besides: that this is a replay, and of when."""
+    pick: Pick = ALL
+
+    def picked(self, pick: Pick) -> Frame:
+        """The part of it that is asked for, in the order that is asked for."""
+        hosts = self.hosts
+        if pick.words or pick.user is not None:
+            hosts = tuple(
+                host
+                if host.snapshot is None
+                else replace(host, snapshot=part_of(host.snapshot, pick.words, pick.user))
+                for host in hosts
+            )
+        return replace(self, hosts=hosts, pick=pick)
+
+    @property
+    def narrowed(self) -> bool:
+        """Some things may be left out on purpose."""
+        return bool(self.pick.words) or self.pick.user is not None
 
     @property
     def several(self) -> bool:
         return len(self.hosts) > 1
 
     def gpus(self) -> Iterator[tuple[HostFrame, Gpu]]:
-        return ((host, gpu) for host in self._known() for gpu in _of(host).gpus)
+        value = ORDERS[self.pick.order][0]
+        found = ((host, gpu) for host in self._known() for gpu in _of(host).gpus)
+        return iter(sorted(found, key=lambda pair: value(pair[1])))
 
     def runs(self) -> Iterator[tuple[HostFrame, Run]]:
-        return ((host, run) for host in self._known() for run in _of(host).runs)
+        value = ORDERS[self.pick.order][1]
+        found = ((host, run) for host in self._known() for run in _of(host).runs)
+        return iter(sorted(found, key=lambda pair: value(pair[1])))
 
     def findings(self, *, past: bool = False) -> Iterator[tuple[HostFrame, Finding]]:
-        """As each host ranked them; over several hosts the severe ones come first. What was found about
-        a run that has been run again since is left out, unless the past is asked for, too."""
-        found = []
-        for host in self._known():
-            again = set() if past else _run_again(_of(host).runs)
-            found += [(host, finding) for finding in _of(host).findings if finding.run not in again]
-        return iter(
-            sorted(found, key=lambda pair: SEVERITIES.index(pair[1].severity)) if self.several else found
-        )
-
-    def host(self, label: str) -> HostFrame | None:
-        return next((host for host in self.hosts if host.label == label), None)
+        """As each host ranked them, equal ones as one; over several hosts the severe ones come first. With
+        `past`, every single one, also about runs that have been run again since."""
+        found = [
+            (host, finding)
+            for host in self._known()
+            for finding in (_of(host).findings if past else groups.leads(_of(host)))
+        ]
+        if self.several:
+            found.sort(key=lambda pair: SEVERITIES.index(pair[1].severity))
+        return iter(found)
 
     def run(self, label: str, run_id: str) -> tuple[HostFrame, Run] | None:
         return next(((h, r) for h, r in self.runs() if h.label == label and r.id == run_id), None)
@@ -122,14 +164,6 @@ class Frame:
         return (host for host in self.hosts if host.snapshot is not None)
 
 
-def _run_again(runs: Iterable[Run]) -> set[str]:
-    """Runs that are over and have a younger one of the same name and user."""
-    newest: dict[tuple[str, str | None], float] = {}
-    for run in runs:
-        newest[run.name, run.user] = max(run.started, newest.get((run.name, run.user), 0.0))
-    return {run.id for run in runs if run.ended and run.started < newest[run.name, run.user]}
-
-
 def _of(host: HostFrame) -> Snapshot:
     assert host.snapshot is not None
     return host.snapshot
@@ -143,6 +177,7 @@ class _State:
     at: Moment | None = None
     error: str | None = None
     trails: dict[str, Trail] = field(default_factory=dict)
+    machine: HostTrail = field(default_factory=lambda: deque(maxlen=TRAIL))
 
 
 class Hub:
@@ -165,10 +200,12 @@ class Hub:
                 continue
             state.snapshot, state.at, state.error = update.snapshot, update.at, update.error
             _extend(state.trails, update.snapshot)
+            state.machine.append(machine_reading(update.snapshot.host))
 
     def reset(self, host: int) -> None:
         """Forget the trails: a replay has jumped."""
         self._states[host].trails.clear()
+        self._states[host].machine.clear()
 
     def frame(self, paused: bool = False) -> Frame:
         now = self.clock()
@@ -204,10 +241,28 @@ def reading(gpu: Gpu) -> Reading:
     )
 
 
+def machine_reading(host: Host) -> HostReading:
+    return HostReading(
+        host.cpu.utilization_ratio if host.cpu else None,
+        host.memory.used_bytes if host.memory else None,
+        host.disk_read_bytes_per_second,
+        host.disk_write_bytes_per_second,
+        host.receive_bytes_per_second,
+        host.transmit_bytes_per_second,
+    )
+
+
 def _view(state: _State, now: Moment) -> HostFrame:
     age = None if state.at is None else max(0.0, now.monotonic - state.at.monotonic)
     return HostFrame(
-        state.label, _link(state, age), state.snapshot, age, state.error, state.mode, state.trails
+        state.label,
+        _link(state, age),
+        state.snapshot,
+        age,
+        state.error,
+        state.mode,
+        state.trails,
+        state.machine,
     )
 
 
@@ -216,4 +271,4 @@ def _link(state: _State, age: float | None) -> Link:
         return "down"
     if state.snapshot is None or age is None:
         return "waiting"
-    return "live" if age <= max(2.5, STALE_TICKS * state.snapshot.interval_seconds) else "stale"
+    return "live" if age <= state.snapshot.stale_after_seconds else "stale"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from monitor.clock import Moment
-from monitor.tui import format as show
+from monitor.catalog.recording import Recording
+from monitor.model import units
+from monitor.model.clock import Moment
 from monitor.tui.frame import Frame, Hub, Update
-from monitor.tui.recording import Recording
 
 SPEEDS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 TRAIL = 240
@@ -63,5 +63,5 @@ class Replay:
 
     def frame(self) -> Frame:
         sign = "▶" if self.playing else "‖"
-        self._hub.note = f"{sign} replay ×{self.speed:g} {show.date(self.at).split()[0]}"
+        self._hub.note = f"{sign} replay ×{self.speed:g} {units.date(self.at).split()[0]}"
         return self._hub.frame()

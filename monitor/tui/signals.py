@@ -1,7 +1,7 @@
-"""Sending a signal to the process that was meant, and to no other.
+"""Reaching the process that was meant, and no other: a signal to it, or a look at its environment.
 
-Between the picture and the key press a pid may have been given to another process: the start time
-is compared first. Only processes of this machine can be reached.
+Between what the screen showed and the key press, a pid may have been given to another process: the start
+time is compared first. Only processes of this machine can be reached.
 """
 
 from __future__ import annotations
@@ -13,14 +13,17 @@ from dataclasses import dataclass
 
 import psutil
 
+from monitor.model.errors import UserError
 from monitor.tui.views.processes import Entry
+from sdk.redact import redact
 
 CHOICES = {
     "SIGINT": "interrupt, like Ctrl-C: most trainers save and stop",
     "SIGTERM": "ask it to end",
     "SIGKILL": "end it now: nothing is saved",
 }
-TOLERANCE = 2.0
+TOLERANCE_SECONDS = 2.0
+"""Start times from /proc and from boot time differ by rounding and clock changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +45,43 @@ class Target:
 
 
 def send(target: Target, name: str) -> str | None:
-    """Deliver it; None when done, else the sentence why not."""
-    if not target.here:
-        return f"process {target.pid} runs on {target.hostname}: signals reach this machine only"
+    """Deliver it; None when done, else a sentence that says why not."""
     try:
-        process = psutil.Process(target.pid)
-        if target.started is None or abs(process.create_time() - target.started) > TOLERANCE:
-            return f"pid {target.pid} is another process by now; nothing was sent"
+        _process(target, "signals reach")
         os.kill(target.pid, getattr(signal, name))
-    except (psutil.NoSuchProcess, ProcessLookupError):
+    except UserError as error:
+        return error.sentence
+    except ProcessLookupError:
         return f"process {target.pid} has already ended"
-    except (psutil.AccessDenied, PermissionError):
+    except PermissionError:
         return f"process {target.pid} belongs to another user: you may not signal it"
     return None
+
+
+def environment(target: Target) -> dict[str, str]:
+    """The variables it was started with, without secrets."""
+    process = _process(target, "the environment is read on")
+    try:
+        found = process.environ()
+    except psutil.NoSuchProcess as error:
+        raise UserError(f"process {target.pid} has already ended") from error
+    except (psutil.AccessDenied, OSError) as error:
+        raise UserError(
+            f"process {target.pid} belongs to another user: its environment is private"
+        ) from error
+    words = redact([f"{name}={value}" for name, value in found.items()])
+    return {name: word.removeprefix(f"{name}=") for name, word in zip(found, words, strict=True)}
+
+
+def _process(target: Target, what: str) -> psutil.Process:
+    """The process itself, unless its pid belongs to another one by now."""
+    if not target.here:
+        raise UserError(f"process {target.pid} runs on {target.hostname}: {what} this machine only")
+    try:
+        process = psutil.Process(target.pid)
+        same = target.started is not None and abs(process.create_time() - target.started) <= TOLERANCE_SECONDS
+    except psutil.NoSuchProcess as error:
+        raise UserError(f"process {target.pid} has already ended") from error
+    if not same:
+        raise UserError(f"pid {target.pid} is another process by now; nothing was done")
+    return process

@@ -1,27 +1,37 @@
-"""Puts the app together from what the command line asks for."""
+"""Builds the app from what the command line asks for."""
 
 from __future__ import annotations
 
-import asyncio
 import socket
+import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
-from monitor.client import Client, parse
-from monitor.errors import EXIT_UNREACHABLE, UserError
-from monitor.settings import Settings
+from monitor.client import Client
+from monitor.model.address import parse
+from monitor.model.errors import EXIT_UNREACHABLE, UserError
+from monitor.model.settings import Settings
 from monitor.tui import ascii as ascii_fallback
-from monitor.tui import layout as layouts
-from monitor.tui import picture as pictures
-from monitor.tui.app import GpumonApp
-from monitor.tui.feed import Feed, OwnFeed, RemoteFeed, short
+from monitor.tui import preferences
+from monitor.tui.feed import Feed, Inbox, OwnFeed, Readers, RemoteFeed, short
+from monitor.tui.first_picture import FirstPicture, Look
+from monitor.tui.frame import Hub
+from monitor.tui.pick import Pick
 
 if TYPE_CHECKING:
+    from monitor.tui.app import GpumonApp
     from monitor.tui.archive import Archive
 
 PATIENCE_SECONDS = 0.5
+"""How long the daemon of this machine may take to answer before we read by ourselves."""
+
+LONGEST_SECONDS = 30.0
+"""How long a screenshot waits for a host that says nothing."""
+FIRST_SECONDS = 0.5
+"""How long the app waits with loading for the first reading."""
 
 
 def build(
@@ -32,20 +42,62 @@ def build(
     theme: str | None = None,
     ascii_only: bool = False,
     readonly: bool = False,
+    terminal: TextIO | None = None,
 ) -> GpumonApp:
-    """Named daemons; else the daemon of this machine; else readings of our own."""
+    """The named daemons; else the daemon of this machine; else readings made by this process. On a terminal a
+    first picture is drawn while Textual is being loaded."""
+    preferred = preferences.load()
+    plain, theme = ascii_only or ascii_fallback.wanted(), theme or ascii_fallback.theme()
     feeds, archive = _named(hosts) if hosts else _local(settings, own)
-    layout = layouts.load()
-    app = GpumonApp(
-        feeds, archive=archive, layout=layout, theme=theme, readonly=readonly,
-        ascii_only=ascii_only or ascii_fallback.wanted(),
-    )  # fmt: skip
+    readers = Readers(feeds, Inbox())
+    look = Look(theme or preferred.theme, plain, Pick(preferred.order), preferred.processes)
+    picture = None if terminal is None else FirstPicture(terminal, look)
+    try:
+        if picture is not None:
+            _draw_first(picture, feeds, readers)
+        from monitor.tui.app import GpumonApp
+
+        app = GpumonApp(
+            feeds, archive=archive, preferred=preferred, theme=theme, ascii_only=plain, readonly=readonly,
+            readers=readers, covered=picture is not None,
+        )  # fmt: skip
+        _check_theme(app, theme)
+    except BaseException:
+        if picture is not None:
+            picture.leave()
+        raise
+    if picture is not None:
+        picture.close()
+        app.on_left = picture.restore
+    readers.start()
+    return app
+
+
+def _draw_first(picture: FirstPicture, feeds: Sequence[Feed], readers: Readers) -> None:
+    """Drawn now without readings, and again with every one that comes until the app takes over. Loading
+    Textual keeps the one interpreter busy, so that waits a moment for the first reading."""
+    hosts, arrived = [(feed.label, feed.mode) for feed in feeds], threading.Event()
+
+    def show() -> None:
+        hub = Hub(hosts)
+        hub.take(readers.inbox.waiting())
+        picture.show(hub.frame())
+
+    def take() -> None:
+        show()
+        arrived.set()
+
+    show()
+    readers.inbox.wake = take
+    readers.start()
+    arrived.wait(FIRST_SECONDS)
+
+
+def _check_theme(app: GpumonApp, theme: str | None) -> None:
     if theme is not None and theme not in app.available_themes:
         raise UserError(
             f"there is no theme {theme!r}", hint="one of: " + ", ".join(sorted(app.available_themes))
         )
-    app.readers.start()  # the first snapshot is on its way while the screen is being set up
-    return app
 
 
 def _named(hosts: Sequence[tuple[str, str | None]]) -> tuple[list[Feed], Callable[[], Archive] | None]:
@@ -87,13 +139,20 @@ def _answers() -> bool:
     return True
 
 
-def picture(app: GpumonApp, target: Path, size: tuple[int, int], seconds: float) -> int:
-    """One SVG of the overview after `seconds` of watching."""
+def save_screenshot(app: GpumonApp, target: Path, size: tuple[int, int], seconds: float) -> int:
+    """One SVG of the overview after `seconds` of watching, from the first reading on."""
+    import asyncio
+
     asyncio.run(_export(app, target, size, seconds))
     return 0
 
 
 async def _export(app: GpumonApp, target: Path, size: tuple[int, int], seconds: float) -> None:
+    from monitor.tui import screenshot
+
     async with app.run_test(size=size) as pilot:
+        began = time.monotonic()
+        while not app.heard and time.monotonic() < began + LONGEST_SECONDS:
+            await pilot.pause(0.05)
         await pilot.pause(max(0.0, seconds))
-        pictures.write(app, target)
+        screenshot.write(app, target)

@@ -1,16 +1,17 @@
-"""Columns that align: each has its width and its turn to go when room is short."""
+"""Columns that align; each has a width and a rank in the order in which columns are dropped."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
+from monitor.model import units
 from monitor.tui.text import Cell, Line, Slot, Span, fit, spans
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """`drop` 0 always stays; the highest goes first. `grow` shares what room is left."""
+    """`drop` 0 always stays; the highest is dropped first. `grow` shares what room is left."""
 
     name: str
     title: str
@@ -48,8 +49,26 @@ def chosen(columns: Sequence[Column], width: int, gap: int = 2) -> dict[str, tup
     return {column.name: (column, widths[column.name]) for column in kept}
 
 
+def occupied(columns: Sequence[Column], rows: Sequence[Mapping[str, Cell]]) -> list[Column]:
+    """The columns in which some row says something; all of them when there is no row."""
+    return [
+        column
+        for column in columns
+        if not rows or any(column.name not in cells or _says(cells[column.name]) for cells in rows)
+    ]
+
+
+def _says(cell: Cell) -> bool:
+    return "".join(text for text, _ in spans(cell)).strip() not in ("", units.ABSENT)
+
+
 def _needed(columns: Sequence[Column], gap: int) -> int:
     return sum(column.width for column in columns) + gap * max(0, len(columns) - 1)
+
+
+def gap_for(width: int) -> int:
+    """Blanks between columns: one where room is short."""
+    return 1 if width < 100 else 2
 
 
 Layout = dict[str, tuple[Column, int]]
@@ -63,9 +82,9 @@ def heading(
     slots: list[Slot] = []
     x = lead
     for index, (column, width) in enumerate(layout.values()):
-        mark = ("↓" if reverse else "↑") if column.name == sort else ""
-        role = "title" if index == 0 else "strong" if mark else "head"
-        out += [*fit(Span(column.title + mark, role), width, column.align), Span(" " * gap)]
+        arrow = ("↓" if reverse else "↑") if column.name == sort else ""
+        role = "title" if index == 0 else "strong" if arrow else "head"
+        out += [*fit(Span(column.title + arrow, role), width, column.align), Span(" " * gap)]
         slots.append(Slot(x, x + width, ("sort", column.name)))
         x += width + gap
     return Line(tuple(out), tuple(slots))

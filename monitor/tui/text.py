@@ -1,4 +1,4 @@
-"""Lines made of spans: what views return and what the panel draws.
+"""Lines of styled spans: what views return and panels draw.
 
 A span names a *role* ("good", "alarm", "phase.data"), never a colour: the theme decides, and tests
 read lines as text. Lines compare by value, so a panel repaints only what changed.
@@ -6,8 +6,9 @@ read lines as text. Lines compare by value, so a panel repaints only what change
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+import re
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from rich.cells import cell_len, set_cell_size
@@ -19,11 +20,20 @@ class Span(NamedTuple):
 
 
 class Slot(NamedTuple):
-    """A stretch of a line that can be chosen, and what it stands for."""
+    """A stretch of a line that can be chosen, and the key of what it shows."""
 
     start: int
     end: int
     key: Hashable
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How much a view may use, and whether it must do without colour."""
+
+    width: int
+    height: int
+    plain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +51,11 @@ class Line:
 
 
 NEAR = 6
-"""Differences closer than this are sent as one: moving the cursor costs about as much."""
+"""Differences closer than this are sent as one: a cursor move takes about as many bytes."""
 
 
 def differences(before: Line, after: Line) -> list[tuple[int, int]]:
-    """The stretches (start, end) in which two lines differ, by whole spans; one when in doubt."""
+    """The stretches (start, end) in which two lines differ, by whole spans; all of it when widths changed."""
     if len(before.spans) != len(after.spans):
         return [(0, max(width_of(before.spans), width_of(after.spans)))]
     out: list[tuple[int, int]] = []
@@ -69,11 +79,6 @@ class Block:
 
     head: tuple[Line, ...] = ()
     rows: tuple[Line, ...] = ()
-    digest: int = field(default=0, compare=False)
-
-    @property
-    def height(self) -> int:
-        return len(self.head) + len(self.rows)
 
 
 Cell = str | Span | Sequence[Span]
@@ -89,7 +94,7 @@ def spans(cell: Cell, role: str = "") -> tuple[Span, ...]:
 
 
 def safe(text: str) -> str:
-    """Names and command lines come from other people's processes: no control character gets through."""
+    """Names and command lines come from other people's processes: control characters are removed."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else " " for char in text)
@@ -100,7 +105,7 @@ def width_of(cell: Iterable[Span]) -> int:
 
 
 def cells(text: str) -> int:
-    """How many cells a text takes; most texts are ASCII and need no look at a table."""
+    """How many cells a text takes; most texts are ASCII and need no table."""
     return len(text) if text.isascii() else cell_len(text)
 
 
@@ -174,21 +179,55 @@ def _join(parts: Sequence[Line], widths: Sequence[int], gap: int) -> Line:
     return Line(tuple(out), tuple(slots))
 
 
+def shares(width: int, count: int, gap: int = 1) -> list[int]:
+    """Widths of `count` columns that fill `width` with `gap` blanks between them."""
+    whole, more = divmod(width - gap * (count - 1), count)
+    return [whole + (at < more) for at in range(count)]
+
+
 def wrap(text: str, width: int) -> list[str]:
     """Words in lines of at most `width` cells; a word longer than a line is cut into pieces."""
-    lines: list[str] = []
-    current = ""
-    for word in text.split():
-        while cell_len(word) > width:
-            if current:
-                lines.append(current)
-                current = ""
-            lines.append(word[:width])
-            word = word[width:]
-        candidate = f"{current} {word}" if current else word
-        if cell_len(candidate) <= width:
-            current = candidate
+    lines = [joined.rstrip() for joined in map(_text_of, wrap_spans([Span(" ".join(text.split()))], width))]
+    return lines or [""]
+
+
+def _text_of(parts: Iterable[Span]) -> str:
+    return "".join(span.text for span in parts)
+
+
+def wrap_spans(parts: Iterable[Span], width: int, hang: int = 0) -> list[list[Span]]:
+    """Spans in lines of at most `width` cells, broken between words; `hang` indents all but the first."""
+    lines: list[list[Span]] = []
+    left = 0
+    for text, role in parts:
+        for word in _pieces(text, max(1, width - hang)):
+            if lines and cells(word.rstrip()) <= left:
+                lines[-1].append(Span(word, role))
+            else:
+                indent = [Span(" " * hang)] if lines and hang else []
+                word = word.lstrip() if lines else word
+                lines.append([*indent, Span(word, role)])
+                left = width - (hang if indent else 0)
+            left -= cells(word)
+    return [_joined([*made[:-1], Span(made[-1].text.rstrip(), made[-1].role)]) for made in lines]
+
+
+def _pieces(text: str, width: int) -> Iterator[str]:
+    """Words with the blanks after them; a word longer than a line in several pieces."""
+    for word in re.findall(r"\s*\S+\s*|\s+", safe(text)):
+        while cells(word.rstrip()) > width:
+            fits = set_cell_size(word, width)
+            yield fits
+            word = word[len(fits) :]
+        yield word
+
+
+def _joined(parts: Iterable[Span]) -> list[Span]:
+    """Neighbours of one role as one span."""
+    out: list[Span] = []
+    for span in parts:
+        if out and out[-1].role == span.role:
+            out[-1] = Span(out[-1].text + span.text, span.role)
         else:
-            lines.append(current)
-            current = word
-    return [*lines, current] if current or not lines else lines
+            out.append(span)
+    return out

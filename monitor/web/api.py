@@ -1,55 +1,30 @@
-"""History over HTTP: runs live and past, their steps, comparisons and the ledger of predictions.
-
-Questions to the database run in a thread: a long one never holds `/metrics` up.
-"""
+"""History over HTTP: runs live and past, their steps, comparisons and the ledger of predictions."""
 
 from __future__ import annotations
 
-import functools
 import time
-from collections.abc import Awaitable, Callable
-from typing import Any
+from functools import partial
+from typing import Any, get_args
 
-from starlette.concurrency import run_in_threadpool
+from msgspec.structs import replace
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
 
-from monitor.errors import UserError
-from monitor.runs.catalog import MAX_ROWS, Catalog, Now
-from monitor.runs.listing import shown
-from monitor.snapshot import encode
-from monitor.store.history import MAX_POINTS, MAX_STEPS, History, RunRecord
-from monitor.store.schema import StoreError
+from monitor.catalog.catalog import MAX_ROWS, Catalog, Now
+from monitor.catalog.rows import RunRow, shown
+from monitor.comparison.compare_runs import Comparison
+from monitor.model.errors import UserError
+from monitor.model.history import HistoryPage, RunRecord
+from monitor.model.run import Run, RunState
+from monitor.store.chunks import Steps
+from monitor.store.history import MAX_POINTS, MAX_STEPS, History
+from monitor.store.ledger import Entry
+from monitor.web.endpoint import BadRequest, Endpoint, Parameter, Values
+from monitor.web.privacy import Viewer, record_for_viewer
 from monitor.web.service import Service
 
-Answer = Callable[[Request], Awaitable[Response]]
 HOUR = 3600.0
-
-
-class BadRequest(Exception):
-    """A parameter that cannot be used: status and sentence of the answer."""
-
-    def __init__(self, sentence: str, status: int = 400) -> None:
-        super().__init__(sentence)
-        self.status = status
-
-
-def _answering(question: Callable[[Request, Service], Any]) -> Answer:
-    """Ask in a thread; answer as JSON, with a clear sentence when it cannot be answered."""
-
-    @functools.wraps(question)
-    async def answer(request: Request) -> Response:
-        try:
-            found = await run_in_threadpool(lambda: encode(question(request, request.app.state.service)))
-        except BadRequest as error:
-            return JSONResponse({"error": str(error)}, error.status)
-        except UserError as error:
-            return JSONResponse({"error": error.sentence, "hint": error.hint}, 400)
-        except StoreError as error:
-            return JSONResponse({"error": str(error)}, 503)
-        return Response(found, media_type="application/json", headers={"cache-control": "no-store"})
-
-    return answer
+LATEST = 1e11
+"""Wall seconds: the year 5138."""
 
 
 def _history(service: Service) -> History:
@@ -58,94 +33,135 @@ def _history(service: Service) -> History:
     return service.store
 
 
-def _number(request: Request, name: str, default: float, low: float, high: float) -> float:
-    text = request.query_params.get(name)
-    if text is None or text == "":
-        return default
-    try:
-        value = float(text)
-    except ValueError:
-        raise BadRequest(f"{name}: {text!r} is not a number") from None
-    if not low <= value <= high:
-        raise BadRequest(f"{name}: {text} is not between {low:g} and {high:g}")
-    return value
+def catalog_for(request: Request, service: Service) -> Catalog:
+    """All runs, as whoever asks may see them."""
+    viewer = service.viewer(request)
 
-
-def _whole(request: Request, name: str, default: int, low: int, high: int) -> int:
-    return int(_number(request, name, default, low, high))
-
-
-# ── Questions ────────────────────────────────────────────────────────────────────────────────────
-
-
-def runs(request: Request, service: Service) -> Any:
-    """One row a run, live and past, the newest first."""
-    limit = _whole(request, "limit", MAX_ROWS, 1, MAX_ROWS)
-    return _catalog(service).rows(limit=limit, state=request.query_params.get("state") or None)
-
-
-def run(request: Request, service: Service) -> Any:
-    """Everything about one run, with its findings."""
-    return shown(_record(service, request.path_params["run"]))
-
-
-def _record(service: Service, wanted: str) -> RunRecord:
-    try:
-        return _catalog(service).record(wanted)
-    except UserError as error:
-        raise BadRequest(error.sentence, 404) from None
-
-
-def _catalog(service: Service) -> Catalog:
     def now() -> Now:
         latest = service.feed.latest
         if latest is None:
             return Now()
         return Now(latest.snapshot.runs, latest.snapshot.findings, latest.snapshot.time)
 
-    return Catalog(now, service.store)
+    return Catalog(now, service.store, partial(record_for_viewer, viewer=viewer))
 
 
-def compare(request: Request, service: Service) -> Any:
-    """Run ``a`` against run ``b``; what was realised of a's predictions goes into the ledger."""
-    a, b = (request.query_params.get(name, "") for name in ("a", "b"))
-    if not a or not b:
-        raise BadRequest("compare needs two runs: /api/v1/compare?a=RUN&b=RUN")
-    return _catalog(service).compare(_record(service, a).run.id, _record(service, b).run.id)
+def _record(catalog: Catalog, wanted: str) -> RunRecord:
+    try:
+        return catalog.record(wanted)
+    except UserError as error:
+        raise BadRequest(error.sentence, 404) from None
 
 
-def steps(request: Request, service: Service) -> Any:
+# ── Questions ────────────────────────────────────────────────────────────────────────────────────
+
+
+def runs(request: Request, service: Service, values: Values) -> Any:
+    """One row a run, live and past, the newest first."""
+    return catalog_for(request, service).rows(limit=values["limit"], state=values["state"])
+
+
+def run(request: Request, service: Service, values: Values) -> Any:
+    """Everything about one run, with its findings."""
+    return shown(_record(catalog_for(request, service), request.path_params["run"]))
+
+
+def compare(request: Request, service: Service, values: Values) -> Any:
+    """Run ``a`` against run ``b``. With POST, what was realised of a's predictions goes into the ledger, if
+    both runs are of whoever asks."""
+    catalog, viewer = catalog_for(request, service), service.viewer(request)
+    before, after = (_record(catalog, values[name]).run for name in ("a", "b"))
+
+    def may_note(run: Run) -> bool:
+        return request.method == "POST" and viewer.owns(run.owner_uid)
+
+    return catalog.compare(before.id, after.id, may_note=may_note)
+
+
+def steps(request: Request, service: Service, values: Values) -> Any:
     """Columns of steps after ``after``: ask again with the last step's number to follow a run."""
-    rank = _whole(request, "rank", 0, 0, 1_000_000)
-    after = _whole(request, "after", 0, 0, 2**53)
-    limit = _whole(request, "limit", 10_000, 1, MAX_STEPS)
-    return _history(service).steps(request.path_params["run"], rank, after=after, limit=limit)
+    wanted = request.path_params["run"]
+    return _history(service).steps(wanted, values["rank"], after=values["after"], limit=values["limit"])
 
 
-def history(request: Request, service: Service) -> Any:
+def history(request: Request, service: Service, values: Values) -> Any:
     """Readings between ``from`` and ``to`` (wall seconds; default: the last hour)."""
-    end = _number(request, "to", time.time(), 0, 1e11)
-    start = _number(request, "from", end - HOUR, 0, 1e11)
+    end = time.time() if values["to"] is None else values["to"]
+    start = end - HOUR if values["from"] is None else values["from"]
     if start >= end:
         raise BadRequest("from must be before to")
-    points = _whole(request, "points", 500, 1, MAX_POINTS)
-    return _history(service).history(start, end, points, subject=request.query_params.get("subject") or None)
+    return _history(service).history(start, end, values["points"], subject=values["subject"])
 
 
-def ledger(request: Request, service: Service) -> Any:
+def ledger(request: Request, service: Service, values: Values) -> Any:
     """Predictions and what became of them, and how good each rule was so far."""
-    known = _history(service)
-    limit = _whole(request, "limit", 1000, 1, 10_000)
-    rule, of_run = request.query_params.get("rule"), request.query_params.get("run")
-    entries = known.ledger(rule=rule or None, run=of_run or None, limit=limit)
-    return {"entries": entries, "rules": known.track_records()}
+    known, viewer = _history(service), service.viewer(request)
+    entries = known.ledger(rule=values["rule"], run=values["run"], limit=values["limit"])
+    return {"entries": [_entry(one, viewer) for one in entries], "rules": known.track_records()}
 
 
-ROUTES: list[tuple[str, Answer]] = [
-    ("/api/v1/runs", _answering(runs)),
-    ("/api/v1/runs/{run}", _answering(run)),
-    ("/api/v1/runs/{run}/steps", _answering(steps)),
-    ("/api/v1/compare", _answering(compare)),
-    ("/api/v1/history", _answering(history)),
-    ("/api/v1/ledger", _answering(ledger)),
-]
+def _entry(entry: Entry, viewer: Viewer) -> Entry:
+    """Where the script is, and what was changed in it, is for its owner to know."""
+    if viewer.owns(entry.owner_uid):
+        return entry
+    script = entry.script.rpartition("/")[2] if entry.script else None
+    return replace(entry, script=script, changed=None)
+
+
+ENDPOINTS = (
+    Endpoint(
+        "/api/v1/runs",
+        runs,
+        list[RunRow],
+        (
+            Parameter("limit", "rows at most", "integer", MAX_ROWS, 1, MAX_ROWS),
+            Parameter("state", "only runs in this state", choices=get_args(RunState)),
+        ),
+    ),
+    Endpoint("/api/v1/runs/{run}", run, dict[str, Any], errors=(404,)),
+    Endpoint(
+        "/api/v1/runs/{run}/steps",
+        steps,
+        Steps,
+        (
+            Parameter("rank", "whose steps", "integer", 0, 0, 1_000_000),
+            Parameter("after", "only steps with a larger number", "integer", 0, 0, 2**53),
+            Parameter("limit", "steps at most", "integer", 10_000, 1, MAX_STEPS),
+        ),
+        errors=(404,),
+    ),
+    Endpoint(
+        "/api/v1/compare",
+        compare,
+        Comparison,
+        (
+            Parameter("a", "the run before", required=True),
+            Parameter("b", "the run after", required=True),
+        ),
+        methods=("GET", "POST"),
+        errors=(404,),
+    ),
+    Endpoint(
+        "/api/v1/history",
+        history,
+        HistoryPage,
+        (
+            Parameter("from", "wall seconds; default: an hour before the end", "number", None, 0, LATEST),
+            Parameter("to", "wall seconds; default: now", "number", None, 0, LATEST),
+            Parameter("points", "intervals at most", "integer", 500, 1, MAX_POINTS),
+            Parameter("subject", "only gpu:UUID, host or run:ID"),
+        ),
+        errors=(404,),
+    ),
+    Endpoint(
+        "/api/v1/ledger",
+        ledger,
+        dict[str, Any],
+        (
+            Parameter("rule", "only this rule's"),
+            Parameter("run", "only this run's"),
+            Parameter("limit", "predictions at most", "integer", 1000, 1, 10_000),
+        ),
+        errors=(404,),
+    ),
+)

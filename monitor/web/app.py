@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from monitor import __version__
-from monitor.web import api
-from monitor.web.live import live_page
-from monitor.web.metrics import content_type, negotiate
+from monitor.web.api import ENDPOINTS
+from monitor.web.client_limits import RETRY_SECONDS, Stream, Streams
+from monitor.web.live_page import live_page
+from monitor.web.metrics import is_openmetrics, negotiate
+from monitor.web.openapi import description
+from monitor.web.pages import PAGES, page
+from monitor.web.peer import peer_of
+from monitor.web.privacy import Viewer
 from monitor.web.service import Service
 
 KEEPALIVE_SECONDS = 15.0
-MAX_STREAMS = 64
+"""A choice below the 30 to 60 seconds after which proxies close idle connections."""
 JSON_TYPE = "application/json"
 
 
@@ -30,17 +36,17 @@ def create_app(service: Service) -> Starlette:
         ("/-/ready", ready),
         ("/api/v1/snapshot", snapshot),
         ("/api/v1/stream", stream),
+        ("/api/v1/openapi.json", openapi),
         ("/", live_page),
-        *api.ROUTES,
+        ("/favicon.ico", no_icon),
     ]
+    routes = [Route(path, answer, methods=["GET"]) for path, answer in get]
+    routes += [Route(path, page(make), methods=["GET"]) for path, make in PAGES]
+    routes += [Route(one.path, one.respond(), methods=list(one.methods)) for one in ENDPOINTS]
     handlers = {404: _error, 405: _error, 500: _failure}
-    app = Starlette(routes=[_route(path, answer) for path, answer in get], exception_handlers=handlers)
+    app = Starlette(routes=routes, exception_handlers=handlers)
     app.state.service = service
     return app
-
-
-def _route(path: str, answer: Callable[[Request], Awaitable[Response]]) -> Route:
-    return Route(path, answer, methods=["GET"])
 
 
 async def _error(request: Request, error: Exception) -> Response:
@@ -67,9 +73,9 @@ async def metrics(request: Request) -> Response:
     served = service.feed.latest
     if served is None:
         return JSONResponse({"error": "no snapshot has been made yet"}, 503)
-    openmetrics = negotiate(request.headers.get("accept", ""))
-    page = service.metrics.page(served.snapshot, openmetrics=openmetrics)
-    return _bytes(page.body(packed := accepts_gzip(request)), content_type(openmetrics), packed)
+    kind = negotiate(request.headers.get("accept", ""))
+    page = service.metrics.page(served.snapshot, openmetrics=is_openmetrics(kind))
+    return _bytes(page.body(packed := accepts_gzip(request)), kind, packed)
 
 
 def _bytes(body: bytes, kind: str, packed: bool) -> Response:
@@ -77,6 +83,11 @@ def _bytes(body: bytes, kind: str, packed: bool) -> Response:
     if packed:
         headers["content-encoding"] = "gzip"
     return Response(body, headers=headers)
+
+
+async def no_icon(request: Request) -> Response:
+    """Browsers ask for one unasked."""
+    return Response(status_code=204, headers={"cache-control": "max-age=86400"})
 
 
 async def healthy(request: Request) -> Response:
@@ -100,30 +111,51 @@ async def snapshot(request: Request) -> Response:
     served = service.feed.latest
     if served is None:
         return JSONResponse({"error": "no snapshot has been made yet"}, 503)
-    return _bytes(served.json(packed := accepts_gzip(request)), JSON_TYPE, packed)
+    view = served.view(service.viewer(request))
+    return _bytes(view.json(packed := accepts_gzip(request)), JSON_TYPE, packed)
+
+
+async def openapi(request: Request) -> Response:
+    """This API, described for programs."""
+    return Response(description(), media_type=JSON_TYPE)
 
 
 async def stream(request: Request) -> Response:
     """Server-sent events, each one a snapshot; the newest comes at once."""
     service: Service = request.app.state.service
-    if service.own.streams >= MAX_STREAMS:
-        return JSONResponse({"error": f"{MAX_STREAMS} clients follow the stream already"}, 503)
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
     if request.method == "HEAD":
         return Response(media_type="text/event-stream", headers=headers)
-    return StreamingResponse(_events(service), media_type="text/event-stream", headers=headers)
+    place = service.streams.begin(peer_of(request.scope).client)
+    if place is None:
+        text = f"{len(service.streams)} clients follow the stream already"
+        return JSONResponse({"error": text}, 503, {"retry-after": RETRY_SECONDS})
+    events = _events(service, place, service.viewer(request))
+    return EventStream(service.streams, place, events, headers)
 
 
-async def _events(service: Service) -> AsyncIterator[bytes]:
-    service.own.streams += 1
+class EventStream(StreamingResponse):
+    """Gives its place back however it ends, also when it never began."""
+
+    def __init__(
+        self, streams: Streams, place: Stream, events: AsyncIterator[bytes], headers: dict[str, str]
+    ) -> None:
+        super().__init__(events, media_type="text/event-stream", headers=headers)
+        self._streams, self._place = streams, place
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._streams.end(self._place)
+
+
+async def _events(service: Service, place: Stream, viewer: Viewer) -> AsyncIterator[bytes]:
     seq = 0
-    try:
-        while not service.feed.closed:
-            served = await service.feed.after(seq, KEEPALIVE_SECONDS)
-            if served is not None and served.snapshot.seq != seq:
-                seq = served.snapshot.seq
-                yield served.event()
-            elif not service.feed.closed:
-                yield b": waiting for the next snapshot\n\n"
-    finally:
-        service.own.streams -= 1
+    while not (service.feed.closed or place.ended):
+        served = await service.feed.after(seq, KEEPALIVE_SECONDS)
+        if served is not None and served.snapshot.seq != seq:
+            seq = served.snapshot.seq
+            yield served.view(viewer).event()
+        elif not service.feed.closed:
+            yield b": waiting for the next snapshot\n\n"

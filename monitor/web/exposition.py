@@ -1,22 +1,26 @@
-"""Writes families as Prometheus text or OpenMetrics.
+"""Writes families as Prometheus text or OpenMetrics, byte for byte as prometheus-client would.
 
-prometheus-client builds objects and costs 7–9 µs a series; here the lines are kept from one rendering
-to the next, so a series costs a look-up, and a `repr` when it changed. The tests parse the result with
-prometheus-client and `promtool`.
+The client builds objects and costs 7–9 µs a series; here the lines are kept from one rendering to the next,
+so a series costs a look-up, and a number's text when it changed.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
+from itertools import accumulate, zip_longest
 
-from monitor.snapshot import Exemplar
+from prometheus_client.utils import floatToGoString
+
+from monitor.model.run import Exemplar
 from monitor.web.families.base import Distribution, Family, Labels, Scene
 
-TEXT = "text/plain; version=0.0.4; charset=utf-8"
 Line = tuple[str, float, str]
 """The text before the value, the value, the whole line."""
-OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+EOF = "# EOF\n"
+LEAST_PLAIN, MOST_PLAIN = -1e300, 1e6
+"""Between these the client writes what Python does."""
+MOST_EXEMPLAR_LETTERS = 128
+"""OpenMetrics allows so many in all names and values of an exemplar's labels."""
 
 
 class Writer:
@@ -42,7 +46,7 @@ class Writer:
             if len(parts) == before + 1:
                 del parts[before]
         if self.openmetrics:
-            parts.append("# EOF\n")
+            parts.append(EOF)
         return "".join(parts).encode()
 
     def _samples(self, family: Family, scene: Scene, parts: list[str]) -> None:
@@ -68,62 +72,80 @@ class Writer:
         for one in distributions:
             prefixes = old.get(one.labels) or _bucket_prefixes(family, one.labels)
             kept[one.labels] = prefixes
-            total = 0
-            for index, count in enumerate(one.counts):
-                total += count
-                parts.append(f"{prefixes[index]}{total}{self._exemplar(one, index)}\n")
-            parts.append(f"{prefixes[-2]}{number(one.sum)}\n{prefixes[-1]}{total}\n")
+            totals = [number(total) for total in accumulate(one.counts)]
+            exemplars = one.exemplars if self.openmetrics else ()
+            for prefix, total, exemplar in zip_longest(prefixes[:-2], totals, exemplars):
+                parts.append(f"{prefix}{total}{_example(one, exemplar) if exemplar else ''}\n")
+            parts.append(f"{prefixes[-2]}{totals[-1]}\n{prefixes[-1]}{number(one.sum)}\n")
         self._buckets[family.name] = kept
 
-    def _exemplar(self, one: Distribution, index: int) -> str:
-        """`` # {run="…",step="…"} seconds time`` behind a bucket, in OpenMetrics only."""
-        exemplar: Exemplar | None = (
-            one.exemplars[index] if self.openmetrics and index < len(one.exemplars) else None
-        )
-        if exemplar is None:
-            return ""
-        labels = (*one.exemplar_labels, ("step", str(exemplar.step)))
-        if sum(len(name) + len(value) for name, value in labels) > 128:
-            return ""  # OpenMetrics allows 128 characters in all
-        names, values = zip(*labels, strict=True)
-        return f" # {braces(names, values)} {number(exemplar.seconds)} {exemplar.time:.3f}"
+
+def _example(one: Distribution, exemplar: Exemplar) -> str:
+    """`` # {run="…",step="…"} seconds time`` behind a bucket, in OpenMetrics only."""
+    labels = exemplar_labels(one, exemplar)
+    if not labels:
+        return ""
+    names, values = zip(*labels, strict=True)
+    return f" # {braces(names, values)} {number(exemplar.seconds)} {round(exemplar.time, 3)}"
+
+
+def exemplar_labels(one: Distribution, exemplar: Exemplar) -> tuple[tuple[str, str], ...]:
+    """The labels of a bucket's example; none when they are too long to be written."""
+    pairs = (*one.exemplar_labels, ("step", str(exemplar.step)))
+    labels = tuple((name, clean(value)) for name, value in pairs)
+    return labels if sum(len(name) + len(value) for name, value in labels) <= MOST_EXEMPLAR_LETTERS else ()
 
 
 def number(value: float) -> str:
-    """A value as Prometheus reads it."""
-    if isinstance(value, bool):
-        return "1" if value else "0"
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if value != value else "+Inf" if value > 0 else "-Inf"
-    return repr(value)
+    """A value as Prometheus reads it, in the client's own spelling."""
+    value = float(value)
+    return repr(value) if LEAST_PLAIN < value < MOST_PLAIN else str(floatToGoString(value))
 
 
 def braces(names: tuple[str, ...], values: Labels) -> str:
+    """Labels in the order of their names, as the client writes them."""
     if not names:
         return ""
-    return "{" + ",".join(f'{n}="{escape(v)}"' for n, v in zip(names, values, strict=True)) + "}"
+    pairs = sorted(zip(names, values, strict=True))
+    return "{" + ",".join(f'{name}="{escape(clean(value))}"' for name, value in pairs) + "}"
+
+
+def clean(value: str) -> str:
+    """A label value with what is not text replaced: strangers name runs and scalars."""
+    if value.isprintable():
+        return value
+    return value.encode("utf-8", "replace").decode().replace("\r", " ").replace("\0", " ")
 
 
 def escape(value: str) -> str:
-    """A label value: backslash, quote and newline escaped, what is not text replaced."""
-    if not value.isprintable() or "\\" in value or '"' in value:
-        value = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-        value = value.encode("utf-8", "replace").decode().replace("\r", " ").replace("\0", " ")
-    return value
+    """Backslash, quote and newline escaped."""
+    return value.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
+
+
+def bucket_bounds(family: Family) -> list[str]:
+    return [*(number(bound) for bound in family.bounds), "+Inf"]
 
 
 def _bucket_prefixes(family: Family, labels: Labels) -> tuple[str, ...]:
-    """One per bound, then +Inf, then sum and count."""
-    bounds = [*(repr(float(bound)) for bound in family.bounds), "+Inf"]
+    """One per bound, then +Inf, then count and sum."""
     names = (*family.labels, "le")
+    bounds = bucket_bounds(family)
     buckets = [f"{family.name}_bucket{braces(names, (*labels, bound))} " for bound in bounds]
     plain = braces(family.labels, labels)
-    return (*buckets, f"{family.name}_sum{plain} ", f"{family.name}_count{plain} ")
+    return (*buckets, f"{family.name}_count{plain} ", f"{family.name}_sum{plain} ")
+
+
+def _kind(family: Family, openmetrics: bool) -> str:
+    """Text has no "info"; OpenMetrics allows no counter of another exporter that does not end in _total."""
+    if family.kind == "info" and not openmetrics:
+        return "gauge"
+    foreign = family.kind == "counter" and not family.name.endswith("_total")
+    return "unknown" if foreign and openmetrics else family.kind
 
 
 def _header(family: Family, openmetrics: bool) -> str:
     name = family.base if openmetrics else family.name
-    kind = "gauge" if family.kind == "info" and not openmetrics else family.kind
+    kind = _kind(family, openmetrics)
     text = family.help.replace("\\", "\\\\").replace("\n", "\\n")
     if openmetrics:
         text = text.replace('"', '\\"')

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-from dataclasses import dataclass
 
-from monitor.snapshot import Snapshot, encode
+from monitor.model.snapshot import Snapshot, encode
+from monitor.web.privacy import Viewer, for_viewer, owners
 
 GZIP_LEVEL = 1
+"""A choice: zlib's fastest."""
 
 
-@dataclass(slots=True)
-class Served:
-    """One snapshot and the bytes made of it so far."""
+class View:
+    """A snapshot as one kind of viewer may see it, and the bytes made of it so far."""
 
-    snapshot: Snapshot
-    _json: bytes | None = None
-    _packed: bytes | None = None
-    _event: bytes | None = None
+    __slots__ = ("_event", "_json", "_packed", "snapshot")
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self._json: bytes | None = None
+        self._packed: bytes | None = None
+        self._event: bytes | None = None
 
     def json(self, packed: bool = False) -> bytes:
         if self._json is None:
@@ -34,6 +37,23 @@ class Served:
         if self._event is None:
             self._event = b"id: %d\ndata: %s\n\n" % (self.snapshot.seq, self.json())
         return self._event
+
+
+class Served:
+    """One snapshot and what was made of it so far: the same for all viewers who own nothing in it."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self._views: dict[Viewer, View] = {}
+
+    def view(self, viewer: Viewer) -> View:
+        if viewer.sees_all:
+            viewer = Viewer(sees_all=True)
+        elif viewer.uid not in owners(self.snapshot):
+            viewer = Viewer()
+        if viewer not in self._views:
+            self._views[viewer] = View(for_viewer(self.snapshot, viewer))
+        return self._views[viewer]
 
 
 class Feed:

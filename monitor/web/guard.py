@@ -1,12 +1,13 @@
-"""Around every route: who may ask, what browsers are told, and the count of answers.
+"""Middleware around every route: who may ask, security headers, and counting of answers.
 
-A page on another origin must not read what runs here. There are no CORS headers, and a request whose
-Host is not a name of this machine is refused, because that is what DNS rebinding looks like.
+A page on another origin must not read what runs here, or change anything. There are no CORS headers, and a
+request whose Host is not a name of this machine is refused, because that is what DNS rebinding looks like.
 """
 
 from __future__ import annotations
 
 import ipaddress
+import re
 import socket
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -21,6 +22,11 @@ HEADERS = [
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"referrer-policy", b"no-referrer"),
 ]
+HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|(\w(?:[\w.-]*\w)?)\.?)(?::[0-9]{1,5})?", re.ASCII)
+"""A name or an address, and nothing else but a port: ``localhost:10835@evil.example`` is neither."""
+MAX_BODY_BYTES = 64 << 10
+"""A choice: no request of the API needs more."""
+READING = ("GET", "HEAD")
 
 
 class Guard:
@@ -47,22 +53,26 @@ class Guard:
                 self._count(scope, message["status"])
             await send(message)
 
-        reason = self._refusal(scope)
-        if reason is not None:
+        refusal = self._refusal(scope)
+        if refusal is not None:
             from starlette.responses import JSONResponse
 
-            return await JSONResponse({"error": reason}, 403)(scope, receive, counted)
+            status, reason = refusal
+            return await JSONResponse({"error": reason}, status)(scope, receive, counted)
         return await self.app(scope, receive, counted)
 
-    def _refusal(self, scope: Scope) -> str | None:
+    def _refusal(self, scope: Scope) -> tuple[int, str] | None:
+        headers = scope["headers"]
+        if _length(headers) > MAX_BODY_BYTES:
+            return 413, f"a request may have {MAX_BODY_BYTES} bytes at most"
         if self._local:
             return None
-        headers = dict(scope["headers"])
-        host = headers.get(b"host", b"").decode("latin-1")
+        hosts = [value.decode("latin-1") for name, value in headers if name == b"host"]
+        host = hosts[0] if len(hosts) == 1 else ""
         if not self.allowed(host):
-            return f"the host name {host!r} is not one of this machine: allow it with --allow-host"
-        if headers.get(b"sec-fetch-site") == b"cross-site" and headers.get(b"sec-fetch-mode") != b"navigate":
-            return "pages of other origins may not read this"
+            return 403, f"the host name {host!r} is not one of this machine: allow it with --allow-host"
+        if _is_foreign(dict(headers), host, reading=scope["method"] in READING):
+            return 403, "pages of other origins may not use this"
         return None
 
     def allowed(self, host: str) -> bool:
@@ -87,10 +97,22 @@ def own_names() -> set[str]:
 
 
 def host_name(host: str) -> str:
-    """The Host header without its port: ``[::1]:9835`` → ``::1``."""
-    if host.startswith("["):
-        return host[1:].partition("]")[0].lower()
-    return host.partition(":")[0].lower().rstrip(".")
+    """The Host header without its port: ``[::1]:10835`` → ``::1``; empty when it is not one."""
+    found = HOST.fullmatch(host)
+    return (found[1] or found[2]).lower() if found else ""
+
+
+def _length(headers: Iterable[tuple[bytes, bytes]]) -> int:
+    """Of the body as announced; chunks of unknown length are read by no route."""
+    return max((int(value) for name, value in headers if name == b"content-length"), default=0)
+
+
+def _is_foreign(headers: dict[bytes, bytes], host: str, *, reading: bool) -> bool:
+    """Made by a page of another origin. Following a link to read is fine; sending a form is not."""
+    if headers.get(b"sec-fetch-site") == b"cross-site":
+        return not (reading and headers.get(b"sec-fetch-mode") == b"navigate")
+    origin = headers.get(b"origin")
+    return not reading and origin is not None and origin.decode("latin-1").partition("://")[2] != host
 
 
 def _is_address(name: str) -> bool:

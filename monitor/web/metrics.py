@@ -1,20 +1,30 @@
-"""`/metrics`: the page is rendered at most once per snapshot and format, and served from there."""
+"""`/metrics`: the page is rendered at most once per snapshot and format, and served from there.
+
+Which format a client gets, and what is said of the daemon's process, is prometheus-client's; our families are
+written by `exposition`.
+"""
 
 from __future__ import annotations
 
 import gzip
-import os
+import threading
 import time
 from dataclasses import dataclass
 
-from monitor.snapshot import Snapshot
-from monitor.web.exposition import OPENMETRICS, TEXT, Writer
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, generate_latest
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.gc_collector import GCCollector
+from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
+from prometheus_client.platform_collector import PlatformCollector
+from prometheus_client.process_collector import ProcessCollector
+
+from monitor.model.snapshot import Snapshot
+from monitor.web.exposition import EOF, Writer
 from monitor.web.families import FAMILIES
-from monitor.web.families.base import Limits, Own, make_scene
+from monitor.web.families.base import Family, Limits, Own, make_scene
 
 GZIP_LEVEL = 1
 """Level 1 makes the page 9 times smaller; level 6 costs three times as much for a tenth more."""
-PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass(slots=True)
@@ -24,6 +34,8 @@ class Page:
     seq: int
     plain: bytes
     packed: bytes | None = None
+    asked: bool = False
+    """Somebody wanted it; else it was made ahead."""
 
     def body(self, packed: bool) -> bytes:
         if not packed:
@@ -34,63 +46,68 @@ class Page:
 
 
 class Metrics:
-    """The pages of the newest snapshot. Used by one thread, the event loop's."""
+    """The pages of the newest snapshot, one per format."""
 
-    def __init__(self, own: Own, limits: Limits) -> None:
+    def __init__(self, own: Own, limits: Limits, families: tuple[Family, ...] = FAMILIES) -> None:
         self.own = own
         self.limits = limits
+        self._families = families
         self._writers: dict[bool, Writer] = {}
         self._pages: dict[bool, Page] = {}
+        self._rendering = threading.Lock()
+        self._process = _process_registry()
 
     def page(self, snapshot: Snapshot, *, openmetrics: bool) -> Page:
-        page = self._pages.get(openmetrics)
-        if page is None or page.seq != snapshot.seq:
-            page = self._pages[openmetrics] = self._render(snapshot, openmetrics)
+        """The page for somebody who asks for it."""
+        page = self._made(snapshot, openmetrics)
+        page.asked = True
         return page
+
+    def prepare(self, snapshot: Snapshot) -> None:
+        """Whoever asked for the last page will ask for the next: made ahead, in another thread than the one
+        that answers, it keeps nobody waiting."""
+        for openmetrics, last in list(self._pages.items()):
+            if last.asked:
+                self._made(snapshot, openmetrics).body(last.packed is not None)
+
+    def _made(self, snapshot: Snapshot, openmetrics: bool) -> Page:
+        with self._rendering:
+            page = self._pages.get(openmetrics)
+            if page is None or page.seq != snapshot.seq:
+                page = self._pages[openmetrics] = self._render(snapshot, openmetrics)
+            return page
 
     def _render(self, snapshot: Snapshot, openmetrics: bool) -> Page:
         begin = time.perf_counter()
         writer = self._writers.get(openmetrics)
         if writer is None:
-            writer = self._writers[openmetrics] = Writer(FAMILIES, openmetrics=openmetrics)
-        own = self.own
-        own.cpu_seconds = sum(os.times()[:2])
-        own.resident_bytes = _resident()
-        plain = writer.render(make_scene(snapshot, own, self.limits))
-        own.render_seconds = time.perf_counter() - begin
+            writer = self._writers[openmetrics] = Writer(self._families, openmetrics=openmetrics)
+        ours = writer.render(make_scene(snapshot, self.own, self.limits))
+        plain = _of_the_process(self._process, openmetrics) + ours
+        self.own.render_seconds = time.perf_counter() - begin
         return Page(snapshot.seq, plain)
 
 
-def negotiate(accept: str) -> bool:
-    """Whether the client would rather have OpenMetrics than text. Ties go to what is named first."""
-    best, wants = 0.0, False
-    for part in accept.split(","):
-        kind, *parameters = (piece.strip() for piece in part.split(";"))
-        if kind not in ("application/openmetrics-text", "text/plain", "text/*", "*/*"):
-            continue
-        quality = _quality(parameters)
-        if quality > best:
-            best, wants = quality, kind == "application/openmetrics-text"
-    return wants
+def _process_registry() -> CollectorRegistry:
+    """The client's own collectors: this process, its garbage collector, its Python."""
+    registry = CollectorRegistry()
+    for collector in (ProcessCollector, GCCollector, PlatformCollector):
+        collector(registry=registry)
+    return registry
 
 
-def _quality(parameters: list[str]) -> float:
-    for parameter in parameters:
-        if parameter.startswith("q="):
-            try:
-                return float(parameter[2:])
-            except ValueError:
-                return 0.0
-    return 1.0
+def _of_the_process(registry: CollectorRegistry, openmetrics: bool) -> bytes:
+    page = generate_openmetrics(registry) if openmetrics else generate_latest(registry)
+    return bytes(page).removesuffix(EOF.encode())
 
 
-def content_type(openmetrics: bool) -> str:
-    return OPENMETRICS if openmetrics else TEXT
-
-
-def _resident() -> int | None:
+def negotiate(accept: str) -> str:
+    """The content type that prometheus-client answers such a client with."""
     try:
-        with open("/proc/self/statm", "rb") as file:
-            return int(file.read().split()[1]) * PAGE_BYTES
-    except OSError:
-        return None
+        return choose_encoder(accept)[1]
+    except TypeError:  # it compares a version that is no number
+        return CONTENT_TYPE_PLAIN_0_0_4
+
+
+def is_openmetrics(content_type: str) -> bool:
+    return content_type.startswith("application/openmetrics-text")

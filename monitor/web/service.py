@@ -6,16 +6,22 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from monitor.settings import Settings
-from monitor.snapshot import Snapshot
+from monitor.model import facts
+from monitor.model.settings import Settings
+from monitor.model.snapshot import Snapshot
+from monitor.model.units import duration, seconds
+from monitor.web.client_limits import Streams
+from monitor.web.families import families
 from monitor.web.families.base import Limits, Own
 from monitor.web.feed import Feed
 from monitor.web.metrics import Metrics
+from monitor.web.peer import peer_of
+from monitor.web.privacy import Viewer, viewer_of
 
 if TYPE_CHECKING:
-    from monitor.store.store import Store
+    from starlette.requests import Request
 
-STALE_INTERVALS = 3.0
+    from monitor.store.store import Store
 
 
 @dataclass(slots=True)
@@ -24,11 +30,23 @@ class Service:
     feed: Feed = field(default_factory=Feed)
     store: Store | None = None
     own: Own = field(default_factory=Own)
+    streams: Streams = field(default_factory=Streams)
     metrics: Metrics = field(init=False)
 
     def __post_init__(self) -> None:
-        limits = Limits(self.settings.max_runs, self.settings.max_ranks, self.settings.max_scalars)
-        self.metrics = Metrics(self.own, limits)
+        chosen = self.settings
+        limits = Limits(
+            runs=chosen.max_runs,
+            ranks=chosen.max_ranks,
+            scalars=chosen.max_scalars,
+            processes=chosen.max_processes,
+            per_link=chosen.per_link,
+        )
+        self.own.streams = self.streams
+        self.metrics = Metrics(self.own, limits, families(chosen.compat))
+
+    def viewer(self, request: Request) -> Viewer:
+        return viewer_of(peer_of(request.scope), show_commands=self.settings.show_commands)
 
     def not_ready(self) -> str | None:
         """Why the data cannot be relied on now; None when it can."""
@@ -36,9 +54,10 @@ class Service:
         if served is None:
             return "no snapshot has been made yet"
         snapshot = served.snapshot
-        age = time.monotonic() - snapshot.monotonic
-        if age > max(STALE_INTERVALS * snapshot.interval_seconds, 0.5):
-            return f"the newest snapshot is {age:.1f} s old (interval {snapshot.interval_seconds:g} s)"
+        age = facts.stale_age(snapshot, time.monotonic())
+        if age is not None:
+            interval = seconds(snapshot.interval_seconds)
+            return f"the newest snapshot is {duration(age)} old (interval {interval})"
         return _source_trouble(snapshot)
 
 

@@ -10,23 +10,19 @@ Paths are relative to the file. What this version does not do is refused, never 
 
 from __future__ import annotations
 
-import asyncio
-import base64
-import binascii
 import difflib
-import hashlib
-import hmac
-import os
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from monitor.errors import UserError
+from monitor.model.errors import UserError
+from monitor.web.login import BasicAuth
 
 if TYPE_CHECKING:
     import ssl
 
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import ASGIApp
 
 TOP_KEYS = ("tls_server_config", "http_server_config", "basic_auth_users")
 TLS_KEYS = (
@@ -39,10 +35,12 @@ TLS_KEYS = (
     "cipher_suites",
     "prefer_server_cipher_suites",
 )
-CLIENT_AUTH = ("NoClientCert", "VerifyClientCertIfGiven", "RequireAndVerifyClientCert")
+CERTIFICATE_REQUIRED = "RequireAndVerifyClientCert"
+CLIENT_AUTH = ("NoClientCert", "VerifyClientCertIfGiven", CERTIFICATE_REQUIRED)
 VERSIONS = {"TLS10": "TLSv1", "TLS11": "TLSv1_1", "TLS12": "TLSv1_2", "TLS13": "TLSv1_3"}
-INSTALL = "install it with: pip install 'gpumon[auth]'"
-CACHED_LOGINS = 128
+INSTALL = "install it with: pip install 'gpumon-train[auth]'"
+HASH = re.compile(r"\$2[aby]\$(0[4-9]|[12]\d|3[01])\$[./A-Za-z0-9]{53}")
+"""As bcrypt writes it: kind, cost, salt and hash."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +57,11 @@ class Tls:
 class WebConfig:
     tls: Tls | None = None
     users: dict[str, bytes] = field(default_factory=dict)
+
+    @property
+    def identifies_clients(self) -> bool:
+        """By a password, or by a certificate that every client must have."""
+        return bool(self.users) or (self.tls is not None and self.tls.client_auth == CERTIFICATE_REQUIRED)
 
     def protect(self, app: ASGIApp) -> ASGIApp:
         return BasicAuth(app, self.users) if self.users else app
@@ -78,69 +81,12 @@ class WebConfig:
         except (OSError, ssl.SSLError) as error:
             raise UserError(f"cannot use the certificate {self.tls.cert}: {error}") from None
         if self.tls.client_auth != "NoClientCert":
-            required = self.tls.client_auth == "RequireAndVerifyClientCert"
+            required = self.tls.client_auth == CERTIFICATE_REQUIRED
             context.verify_mode = ssl.CERT_REQUIRED if required else ssl.CERT_OPTIONAL
         return context
 
 
 NO_WEB_CONFIG = WebConfig()
-
-
-class BasicAuth:
-    """Asks for a user and password. bcrypt is slow on purpose, so a login that was right is
-    remembered by a keyed hash; the check runs in a thread and never holds the other clients up."""
-
-    def __init__(self, app: ASGIApp, users: dict[str, bytes]) -> None:
-        self.app = app
-        self._users = users
-        self._secret = os.urandom(32)
-        self._right: set[bytes] = set()
-        self._dummy = b"$2b$10$" + b"." * 53
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        given = dict(scope["headers"]).get(b"authorization", b"")
-        if await self._fits(given):
-            return await self.app(scope, receive, send)
-        from starlette.responses import JSONResponse
-
-        headers = {"www-authenticate": 'Basic realm="gpumon", charset="UTF-8"'}
-        return await JSONResponse({"error": "user or password missing or wrong"}, 401, headers)(
-            scope, receive, send
-        )
-
-    async def _fits(self, given: bytes) -> bool:
-        mark = hmac.digest(self._secret, given, hashlib.sha256)
-        if mark in self._right:
-            return True
-        login = _login(given)
-        if login is None or not await asyncio.to_thread(self._check, *login):
-            return False
-        if len(self._right) >= CACHED_LOGINS:
-            self._right.clear()
-        self._right.add(mark)
-        return True
-
-    def _check(self, user: str, password: bytes) -> bool:
-        """An unknown user takes as long as a known one: names cannot be guessed by the clock."""
-        import bcrypt
-
-        known = self._users.get(user)
-        try:
-            fits = bcrypt.checkpw(password[:72], known or self._dummy)
-        except ValueError:
-            return False
-        return fits and known is not None
-
-
-def _login(given: bytes) -> tuple[str, bytes] | None:
-    scheme, _, encoded = given.partition(b" ")
-    if scheme.lower() != b"basic":
-        return None
-    try:
-        user, colon, password = base64.b64decode(encoded, validate=True).partition(b":")
-        return (user.decode(), password) if colon else None
-    except (binascii.Error, UnicodeDecodeError):
-        return None
 
 
 # ── The file ─────────────────────────────────────────────────────────────────────────────────────
@@ -221,7 +167,7 @@ def _one_of(value: str, known: tuple[str, ...], where: str) -> None:
 def _users(table: dict[str, Any], path: Path) -> dict[str, bytes]:
     users = _section(table, "basic_auth_users", path)
     for name, value in users.items():
-        if not isinstance(value, str) or not value.startswith(("$2a$", "$2b$", "$2y$")) or len(value) != 60:
+        if not isinstance(value, str) or not HASH.fullmatch(value):
             raise UserError(
                 f"{path}: basic_auth_users: the password of {str(name)!r} is not a bcrypt hash",
                 hint=f"make one with: htpasswd -nBC 10 {name}",

@@ -1,9 +1,9 @@
-"""First in PYTHONPATH under `gpumon run`: prepares the auto way, then hands over to the site's own
-sitecustomize as if this one were not there. A Python without torch pays for this file and no more."""
+"""First in PYTHONPATH under `gpumon run`: prepares automatic instrumentation, then runs the site's own
+sitecustomize as if this one were not there. A Python without torch pays for this file and no more: it imports
+nothing that the interpreter has not imported already."""
 
-import importlib.abc
-import importlib.machinery
-import importlib.util
+import _frozen_importlib
+import _frozen_importlib_external
 import os
 import sys
 
@@ -11,16 +11,18 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 _PACKAGE = "_gpumon_sdk"
 
 
-class _Finder(importlib.abc.MetaPathFinder):
+class _Finder:
     """Finds our package under its private name, and waits for torch."""
 
     def find_spec(self, fullname, path=None, target=None):  # type: ignore[no-untyped-def]
         if fullname == _PACKAGE:
             folder = os.path.dirname(_HERE)
-            return importlib.util.spec_from_file_location(
+            return _frozen_importlib_external.spec_from_file_location(
                 _PACKAGE, os.path.join(folder, "__init__.py"), submodule_search_locations=[folder]
             )
-        if fullname == "torch" and _wanted() and _start():
+        if fullname == "torch" and _start():
+            import importlib.util
+
             return importlib.util.find_spec(fullname)  # again, now that the SDK waits for it
         return None
 
@@ -38,20 +40,45 @@ def _start() -> bool:
     if _started:
         return False
     _started = True
-    importlib.import_module(_PACKAGE).TrainingMonitor.auto()
+    _tell(b"t")
+    if not _wanted():
+        return False
+    try:
+        import importlib
+        import time
+
+        began = time.thread_time_ns()
+        monitor = importlib.import_module(_PACKAGE).TrainingMonitor.auto()
+        monitor.session.recorder.spent_ns += time.thread_time_ns() - began
+    except Exception as error:  # noqa: BLE001 — whatever is wrong with us, the script gets its torch
+        print(f"gpumon: this process is not recorded: {type(error).__name__}: {error}", file=sys.stderr)
     return True
 
 
+def _tell(what: bytes) -> None:
+    """Let `gpumon run` know how far this process came, so that it can say what it has not seen."""
+    path = os.environ.get("GPUMON_SEEN")
+    if not path:
+        return
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_APPEND)
+        os.write(fd, what)
+        os.close(fd)
+    except OSError:
+        return
+
+
 def _chain() -> None:
-    """Run the sitecustomize we stand in front of."""
+    """Run the sitecustomize that ours hides."""
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != _HERE]
-    spec = importlib.machinery.PathFinder.find_spec("sitecustomize", sys.path)
+    spec = _frozen_importlib_external.PathFinder.find_spec("sitecustomize", sys.path)
     if spec is None or spec.loader is None or spec.origin == __file__:
         return
-    module = importlib.util.module_from_spec(spec)
+    module = _frozen_importlib.module_from_spec(spec)
     sys.modules["sitecustomize"] = module
     spec.loader.exec_module(module)
 
 
 sys.meta_path.insert(0, _Finder())
+_tell(b"p")
 _chain()

@@ -1,7 +1,8 @@
 """Hugging Face: ``Trainer(…, callbacks=[GpumonCallback()])``.
 
-The Trainer tells where a step begins and ends, before its optimizer step and after; waiting for data is
-what lies between two steps. Backward is seen by a hook on `torch.autograd.backward`.
+The Trainer tells where a step begins and ends, before its optimizer step and after, and what it will do
+before the next one: log, evaluate, save. Backward is seen by a hook on `torch.autograd.backward`, waits at
+the loader itself.
 """
 
 from __future__ import annotations
@@ -9,10 +10,13 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from ..hooks import replace
-from ..monitor import TrainingMonitor
-from ..phases import BACKWARD, CHECKPOINT, FORWARD, LOG, OPTIMIZER, OTHER, VALIDATE
-from ..recorder import Recorder
+from ..auto.patch import replace
+from ..core.phases import BACKWARD, BETWEEN, CHECKPOINT, FORWARD, LOG, OPTIMIZER, OTHER, VALIDATE
+from ..loop.monitor import TrainingMonitor
+from ._base import FrameworkLoop
+
+_BETWEEN_STEPS = (("should_log", LOG), ("should_evaluate", VALIDATE), ("should_save", CHECKPOINT))
+"""What the Trainer does behind a step or an epoch, in its order, if its control says so."""
 
 
 def _base() -> type:
@@ -24,30 +28,28 @@ def _base() -> type:
 
 
 class GpumonCallback(_base()):  # type: ignore[misc]
-    """Records a Trainer's run. `monitor` is the TrainingMonitor behind it."""
+    """Records a Trainer's run and closes with a report. `monitor` is the TrainingMonitor behind it."""
 
     def __init__(self, name: str | None = None, **options: Any) -> None:
-        self.monitor = TrainingMonitor(name, way="hf", **options)
-        self._recorder: Recorder = self.monitor.recorder
-        self._asked = False
-        self._between = False
+        self._loop = FrameworkLoop(name, "hf", "transformers", options)
+        self._done: set[int] = set()
+        """What was done since the last step."""
+
+    @property
+    def monitor(self) -> TrainingMonitor:
+        return self._loop.monitor
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-        self.monitor.start_monitoring()
-        self._recorder = self.monitor.recorder
-        self.monitor.claim()
-        for phase in (FORWARD, BACKWARD, OPTIMIZER, VALIDATE, CHECKPOINT, LOG):
-            self._recorder.totals.use(phase)
-        if more.get("train_dataloader") is not None:
-            self.monitor.loaders.loader = more["train_dataloader"]
+        self._loop.begin(FORWARD, BACKWARD, OPTIMIZER, VALIDATE, CHECKPOINT, LOG)
+        self._loop.watch_loader(more.get("train_dataloader"), getattr(args, "device", None))
         size = getattr(args, "train_batch_size", None)
         if size and self.monitor.batch_size is None:
-            self.monitor.set_batch_size(size * getattr(args, "gradient_accumulation_steps", 1))
+            self.monitor.session.set_batch_size(size * getattr(args, "gradient_accumulation_steps", 1))
         self._hook_backward()
 
     def _hook_backward(self) -> None:
         autograd = importlib.import_module("torch.autograd")
-        recorder = self._recorder
+        recorder = self._loop.recorder
 
         def make(original: Any) -> Any:
             def backward(*args: Any, **kwargs: Any) -> Any:
@@ -59,56 +61,62 @@ class GpumonCallback(_base()):  # type: ignore[misc]
 
             return backward
 
-        self.monitor.when_stopped(replace(autograd, "backward", make))
+        self.monitor.session.when_stopped(replace(autograd, "backward", make))
 
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-        self._recorder.epoch()
-        self._asked = self._recorder.waiting()
+        self._loop.recorder.epoch()
+        self._loop.wait()
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-        self._recorder.arrived_at(FORWARD, self._asked)
-        self._asked = False
+        self._loop.batch_is_here(FORWARD)
 
     def on_substep_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-        self._recorder.mark(FORWARD)
+        self._loop.micro_batch()
+        self._loop.recorder.mark(FORWARD)
 
     def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-        self._recorder.mark(OPTIMIZER)
+        self._loop.recorder.mark(OPTIMIZER)
 
     def on_optimizer_step(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-        self._recorder.mark(OTHER)
+        self._loop.recorder.mark(OTHER)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-        self.monitor.step(samples=self.monitor.batch_size)
-        if getattr(control, "should_log", False) or getattr(control, "should_evaluate", False):
-            self._recorder.mark(VALIDATE if getattr(control, "should_evaluate", False) else LOG)
-        elif getattr(control, "should_save", False):
-            self._recorder.mark(CHECKPOINT)
-        else:
-            self._asked = self._recorder.waiting()
+        self._loop.micro_batch()
+        self._loop.step(samples=self.monitor.batch_size)
+        self._done = set()
+        self._go_on(control)
+
+    def _go_on(self, control: Any) -> None:
+        """What the Trainer does next; nothing more: it asks for the next batch."""
+        for wanted, phase in _BETWEEN_STEPS:
+            if getattr(control, wanted, False) and phase not in self._done:
+                self._loop.recorder.mark(phase)
+                return
+        self._loop.recorder.mark(BETWEEN)
+        self._loop.wait()
+
+    def _is_done(self, phase: int, control: Any) -> None:
+        self._done.add(phase)
+        self._go_on(control)
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **more: Any) -> None:
         if isinstance(logs, dict):
             numbers = {key: value for key, value in logs.items() if isinstance(value, (int, float))}
             self.monitor.scalars({f"hf/{key}": value for key, value in numbers.items()})
-        self._after(control, "should_evaluate", VALIDATE)
+        if self._loop.recorder.current != VALIDATE:  # an evaluation logs its results, too, before it ends
+            self._is_done(LOG, control)
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-        self._after(control, "should_save", CHECKPOINT)
+        self._is_done(VALIDATE, control)
 
     def on_save(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-        self._asked = self._asked or self._recorder.waiting()
-
-    def _after(self, control: Any, coming: str, phase: int) -> None:
-        """What the Trainer does next between two steps; nothing more: it waits for the next batch."""
-        if getattr(control, coming, False):
-            self._recorder.mark(phase)
-        elif not self._asked:
-            self._asked = self._recorder.waiting()
+        self._is_done(CHECKPOINT, control)
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-        self._recorder.exhausted(self._asked)
-        self._asked = False
+        self._loop.no_batch()
+        self._done = set()
+        self._go_on(control)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-        self.monitor.stop_monitoring()
+        self._loop.no_batch()
+        self._loop.end(report=getattr(state, "is_world_process_zero", True))

@@ -1,7 +1,7 @@
 """Lightning: ``Trainer(callbacks=[GpumonCallback()])``.
 
-Lightning owns the loop, so its hooks say where a step's parts begin: waiting for a batch, forward
-(the training step), backward, optimizer, and what lies between.
+Lightning owns the loop, so its hooks say where a step's parts begin: forward (the training step), backward,
+optimizer, and what lies between. Waiting for a batch is seen at the loader itself.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from ..monitor import TrainingMonitor
-from ..phases import BACKWARD, BETWEEN, FORWARD, OPTIMIZER, OTHER, VALIDATE
-from ..recorder import Recorder
+from ..core.phases import BACKWARD, BETWEEN, CHECKPOINT, FORWARD, OPTIMIZER, OTHER, VALIDATE
+from ..loop.monitor import TrainingMonitor
+from ._base import FrameworkLoop
 
 
 def _base() -> type:
@@ -26,73 +26,74 @@ def _base() -> type:
 
 
 class GpumonCallback(_base()):  # type: ignore[misc]
-    """Records a Lightning fit. `monitor` is the TrainingMonitor behind it."""
+    """Records a Lightning fit and closes with a report. `monitor` is the TrainingMonitor behind it."""
 
     def __init__(self, name: str | None = None, **options: Any) -> None:
         super().__init__()
-        self.monitor = TrainingMonitor(name, way="lightning", **options)
-        self._recorder: Recorder = self.monitor.recorder
-        self._asked = False
+        self._loop = FrameworkLoop(name, "lightning", "lightning", options)
+        self._updated = False
+
+    @property
+    def monitor(self) -> TrainingMonitor:
+        return self._loop.monitor
 
     def on_fit_start(self, trainer: Any, module: Any) -> None:
-        self.monitor.start_monitoring()
-        self._recorder = self.monitor.recorder
-        self.monitor.claim()
-        for phase in (FORWARD, BACKWARD, OPTIMIZER, BETWEEN, VALIDATE):
-            self._recorder.totals.use(phase)
+        self._loop.begin(FORWARD, BACKWARD, OPTIMIZER, BETWEEN, VALIDATE, CHECKPOINT)
 
     def on_train_epoch_start(self, trainer: Any, module: Any) -> None:
-        loader = getattr(trainer, "train_dataloader", None)
-        if loader is not None:
-            self.monitor.loaders.loader = loader
-        self._recorder.epoch()
-        self._asked = self._recorder.waiting()
+        strategy = getattr(trainer, "strategy", None)
+        self._loop.watch_loader(
+            getattr(trainer, "train_dataloader", None), getattr(strategy, "root_device", None)
+        )
+        self._loop.recorder.epoch()
+        self._loop.wait()
 
     def on_train_batch_start(self, trainer: Any, module: Any, batch: Any, batch_idx: int) -> None:
-        self._recorder.arrived_at(FORWARD, self._asked)
-        self._asked = False
-        self._recorder.count(*self.monitor.size.of(batch))
+        self._loop.batch_is_here(FORWARD)
+        self.monitor.session.count_batch(batch)
 
     def on_before_backward(self, trainer: Any, module: Any, loss: Any) -> None:
-        self._recorder.mark(BACKWARD)
+        self._loop.recorder.mark(BACKWARD)
 
     def on_after_backward(self, trainer: Any, module: Any) -> None:
-        self._recorder.mark(OTHER)
+        self._loop.recorder.mark(OTHER)
 
     def on_before_optimizer_step(self, trainer: Any, module: Any, optimizer: Any) -> None:
-        self._recorder.mark(OPTIMIZER)
+        self._updated = True
+        self._loop.recorder.mark(OPTIMIZER)
 
     def on_before_zero_grad(self, trainer: Any, module: Any, optimizer: Any) -> None:
-        """Lightning clears gradients before it computes new ones: from here it is the forward pass."""
-        self._recorder.mark(FORWARD)
+        """Lightning clears gradients behind the training step, before it goes backward."""
+        self._loop.recorder.mark(FORWARD)
 
     def on_train_batch_end(self, trainer: Any, module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
-        loss = outputs.get("loss") if isinstance(outputs, dict) else outputs
-        self.monitor.step(loss)
-        self._asked = self._recorder.waiting()
+        """A step, or one of the micro-batches gradients are accumulated over."""
+        self._loop.micro_batch()
+        if self._updated or getattr(trainer, "accumulate_grad_batches", 1) <= 1:
+            loss = outputs.get("loss") if isinstance(outputs, dict) else outputs
+            self._loop.step(loss)
+        else:
+            self._loop.recorder.mark(OTHER)
+        self._updated = False
+        self._loop.wait()
 
     def on_validation_start(self, trainer: Any, module: Any) -> None:
         if getattr(trainer, "sanity_checking", False):
             return
-        self._settle()
-        self._recorder.push(VALIDATE)
+        self._loop.no_batch()
+        self._loop.recorder.push(VALIDATE)
 
     def on_validation_end(self, trainer: Any, module: Any) -> None:
         if getattr(trainer, "sanity_checking", False):
             return
-        self._recorder.pop()
-        self._asked = self._recorder.waiting()
+        self._loop.recorder.pop()
+        self._loop.wait()
 
     def on_train_epoch_end(self, trainer: Any, module: Any) -> None:
-        self._settle()
-
-    def _settle(self) -> None:
-        """No batch is being waited for after all."""
-        self._recorder.exhausted(self._asked)
-        self._asked = False
+        self._loop.no_batch()
 
     def on_fit_end(self, trainer: Any, module: Any) -> None:
-        self.monitor.stop_monitoring()
+        self._loop.end(report=getattr(trainer, "is_global_zero", True))
 
     def on_exception(self, trainer: Any, module: Any, exception: BaseException) -> None:
-        self.monitor.stop_monitoring(failed=True)
+        self._loop.end(failed=True, report=False)

@@ -1,5 +1,5 @@
-"""The hot half of the recorder in Python: the meaning of every mark, and what runs where `native.c`
-could not be built. Change both together; `tests/unit/sdk/test_core.py` holds them to each other.
+"""The recorder's hot path in Python: the meaning of every mark, and what runs where `native.c` could not
+be built. Change both together; `tests/unit/sdk/test_core.py` compares them.
 
 A mark closes the phase that was open and opens another; `step()` closes the work of a record, which stays
 open for `between` until the next step begins. Begin to begin: a record ends where the next one begins.
@@ -14,100 +14,131 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from .. import ring
-from ..phases import BETWEEN, DATA, LIVE, OTHER, SCRATCH_WORDS, STARTS
 from ..ring import (
     H_CLOSED,
     H_LIVE,
     W_BEGIN,
     W_END,
     W_FLAGS,
+    W_GC,
     W_LOSS,
     W_OVERHEAD,
     W_PHASES,
     W_SAMPLES,
     W_TOKENS,
 )
+from .phases import BETWEEN, DATA, LIVE, OTHER, SCRATCH_WORDS, STARTS
 
 if TYPE_CHECKING:
     from ..writer import Slots
 
 clock = time.monotonic_ns
 
+_WORD_MASK = (1 << 64) - 1
 _CALL_NS = 1500
-"""Entering and leaving, not visible from inside; in place, as `tests/benchmarks/sdk` measures it."""
+"""Entering and leaving a mark, which cannot be seen from inside: an estimate, with cold caches as in a
+training step (`tests/benchmarks/sdk`)."""
 _SLOW_STEP_NS = 10_000_000
-"""Nothing compiles in less: shorter steps need not be asked."""
+"""A choice: torch.compile takes longer than this, so shorter steps are not checked for it."""
 MOST_NESTED = 64
+"""A choice: deeper phases are counted, not remembered."""
 _SHAPES_EVERY = 8
+"""A choice: one batch in this many has its shape read; the number of samples alone costs less."""
 
 
 def tracing() -> bool:
-    """Whether torch compiles this rather than runs it: it is told to take the C one for True."""
+    """Whether torch compiles this rather than runs it: it is told to trace the C one as True."""
     return False
 
 
 class Core:
-    """One loop, one thread, one ring. `Recorder` adds what is rare and is called for it: `rare`,
-    `unusual`, `full`, `failed`, `first_lap`, `say`, `device_begins`, `device_ends`, `look_at`."""
+    """One loop, one thread, one ring. `Recorder` adds what is rare and is called for it (the methods below
+    `TYPE_CHECKING`)."""
 
     __slots__ = (
-        "_book", "_known", "_nested", "_path", "_ring", "_seen", "_told",
-        "asked", "begun", "closed", "cur", "depth", "done", "duration", "empty", "next_call", "next_flags",
-        "next_slow", "on", "overhead", "scratch", "since", "special", "spent_ns", "step_mode", "steps",
-        "thread", "watched",
+        "_gc_began",
+        "_given",
+        "_known",
+        "_nested",
+        "_path",
+        "_record_memory",
+        "_ring",
+        "_seen",
+        "check_record",
+        "current",
+        "depth",
+        "done",
+        "duration",
+        "empty",
+        "gc_collections",
+        "has_device",
+        "next_call",
+        "next_flags",
+        "next_second",
+        "on",
+        "overhead",
+        "phase_began",
+        "record_open",
+        "requested_at",
+        "scratch",
+        "spent_ns",
+        "step_mode",
+        "steps",
+        "thread",
+        "work_ended",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.thread = get_ident()
-        """Whose loop this is; 0: nobody's, the recorder is off."""
+        """The thread that trains; 0: the recorder is off."""
         self.on = True
         self._ring: Slots | None = None
-        self._book = array("Q", bytes(8 * SCRATCH_WORDS))
-        self.scratch = memoryview(self._book)[: ring.SLOT_WORDS]
+        self._record_memory = array("Q", bytes(8 * SCRATCH_WORDS))
+        self.scratch = memoryview(self._record_memory)[: ring.SLOT_WORDS]
         """The open record."""
         self.empty = memoryview(array("Q", ring.EMPTY_RECORD))
         """What a record begins as."""
         self.scratch[:] = self.empty
-        self.cur = OTHER
-        self.since = self.closed = clock()
+        self.current = OTHER
+        self.phase_began = self.work_ended = clock()
         """Begin of the open phase; end of the work of the open record, 0 while it goes on."""
-        self.asked = 0
+        self.requested_at = 0
         """When the batch was asked for that may begin the next record: the loader may be at its end."""
-        self.begun = self.step_mode = False
+        self.record_open = self.step_mode = False
         """Whether a record is open; whether this loop has no begin of its own, so `step()` is it."""
         self.steps = self.done = 0
         """Records committed; steps whose work is done (the ring's `H_CLOSED`)."""
-        self.special = True
-        """Ask `unusual` about every record."""
-        self.watched = False
-        """There is a device whose events are recorded."""
-        self.next_call = self.next_slow = 0
-        """The record, and the time, from which on `rare` is called."""
+        self.check_record = True
+        """Ask `before_commit` about every record."""
+        self.has_device = False
+        """There is a device to be timed: `device_mark` is called with every mark."""
+        self.next_call = self.next_second = 0
+        """The record, and the time, from which on `periodic` is called."""
         self.next_flags = self.overhead = self.spent_ns = self.duration = 0
+        self._gc_began = self.gc_collections = 0
         self._known: dict[str, int] = {}
         self._nested: list[int] = []
         self.depth = 0
-        self._told: list[tuple[int, int]] = []
+        self._given: list[tuple[int, int]] = []
         self._path: tuple[Any, ...] | None = None
         self._seen = 0
 
     def use(self, slots: Slots | None) -> None:
-        """Records go to this ring; None: let go of the one there is."""
+        """Records go to this ring; None releases the current one."""
         self._ring = slots
 
     # ── what `Recorder` is asked ─────────────────────────────────────────────────────────────────────
 
     if TYPE_CHECKING:
 
-        def rare(self, now: int) -> None: ...
-        def unusual(self, duration: int) -> None: ...
-        def full(self, _: int) -> None: ...
+        def periodic(self, now: int) -> None: ...
+        def before_commit(self, duration: int) -> None: ...
+        def ring_full(self, _: int) -> None: ...
         def failed(self, error: Exception) -> None: ...
-        def first_lap(self, name: str) -> None: ...
-        def say(self, *args: Any, **kwargs: Any) -> None: ...
-        def device_begins(self, _: int) -> None: ...
-        def device_ends(self, _: int) -> None: ...
-        def look_at(self, batch: Any) -> None: ...
+        def new_lap(self, name: str) -> None: ...
+        def step_details(self, *args: Any, **kwargs: Any) -> None: ...
+        def device_mark(self, word: int) -> None: ...
+        def measure_batch(self, batch: Any) -> None: ...
 
     def guarded(self, what: Callable[[Any], None], value: Any) -> None:
         """Nothing of ours reaches the loop but what is meant for it (KeyboardInterrupt, SystemExit)."""
@@ -119,58 +150,69 @@ class Core:
     # ── records ──────────────────────────────────────────────────────────────────────────────────────
 
     def _spend(self, now: int) -> None:
-        self._book[W_PHASES + self.cur] += now - self.since
-        self.since = now
+        self._add(W_PHASES + self.current, now - self.phase_began)
+        self.phase_began = now
+
+    def _add(self, word: int, amount: int) -> None:
+        """Add to a word of the open record, round and round like a word in C: it never raises."""
+        self._record_memory[word] = (self._record_memory[word] + amount) & _WORD_MASK
 
     def roll(self, now: int) -> None:
-        """Commit the open record with its end at `now`, and begin the next one there."""
-        if self.begun:
-            if now > self.since:
-                self._spend(now)
-            self._commit(now)
-        self.scratch[:] = self.empty
-        self.scratch[W_BEGIN] = self.since = now
-        self.scratch[W_FLAGS] = self.next_flags
-        self.next_flags = self.closed = 0
-        self.begun = True
-        self.cur = OTHER
+        """Commit the open record with its end at `now`, and begin the next one there. Both happen even when
+        the loop gets an exception meanwhile: no step is lost to Ctrl-C."""
+        try:
+            if self.record_open:
+                self._finish_record(now)
+        finally:
+            self.scratch[:] = self.empty
+            self.scratch[W_BEGIN] = self.phase_began = now
+            self.scratch[W_FLAGS] = self.next_flags
+            self.next_flags = self.work_ended = 0
+            self.record_open = True
+            self.current = OTHER
 
-    def _commit(self, now: int) -> None:
+    def _finish_record(self, now: int) -> None:
+        if now > self.phase_began:
+            self._spend(now)
         self.scratch[W_END] = now
         self.duration = now - self.scratch[W_BEGIN]
-        if self.special or self.duration > _SLOW_STEP_NS:
-            self.guarded(self.unusual, self.duration)
-        self.scratch[W_OVERHEAD] = self.overhead
-        self.spent_ns += self.overhead
-        self.overhead = 0
-        if self._ring is not None:
-            self._ring.commit(self.scratch)
-        self.steps += 1
+        try:
+            if self.check_record or self.duration > _SLOW_STEP_NS:
+                self.guarded(self.before_commit, self.duration)
+        finally:
+            self.scratch[W_OVERHEAD] = self.overhead & _WORD_MASK
+            self.spent_ns += self.overhead
+            self.overhead = 0
+            self.steps += 1
+            if self._ring is not None:
+                self._ring.commit(self.scratch)
 
     def _begin_phase(self, phase: int, now: int) -> None:
         """The step that a wait for data begins is rolled when the wait is over: the loader may be at its
         end, and then the wait belongs to the step before."""
-        if self.asked:
+        if self.requested_at:
             if phase == DATA:
                 return
-            asked, self.asked = self.asked, 0
+            asked, self.requested_at = self.requested_at, 0
             if phase != BETWEEN:
                 self.roll(asked)
-                self.cur = DATA
-        elif self.closed and STARTS[phase]:
+                self.current = DATA
+        elif self.work_ended and STARTS[phase]:
             if phase == DATA:
-                self.asked = now
+                self.requested_at = now
             else:
                 self.roll(now)
         self._spend(now)
-        self.cur = phase
+        self.current = phase
 
     def _leave(self, live: int, now: int) -> None:
         """The end of every mark: what is live now, what it cost, and what is due."""
         if self._ring is not None:
             self._ring.words[H_LIVE] = LIVE[live] | now
-        if self.steps and (self.steps >= self.next_call or now > self.next_slow):
-            self.guarded(self.rare, now)
+        if self.has_device:
+            self.guarded(self.device_mark, ring.pack_live(live, now))
+        if self.steps and (self.steps >= self.next_call or now > self.next_second):
+            self.guarded(self.periodic, now)
         self.overhead += clock() - now + _CALL_NS
 
     # ── marks ────────────────────────────────────────────────────────────────────────────────────────
@@ -180,7 +222,7 @@ class Core:
         """The phase that is open now, as the ring says it. Asked from other threads, too."""
         return OTHER if self._ring is None else int(self._ring.words[H_LIVE]) >> 56
 
-    def know(self, name: str, phase: int) -> None:
+    def name_phase(self, name: str, phase: int) -> None:
         """What `lap` calls this phase."""
         self._known[name] = phase
 
@@ -196,12 +238,12 @@ class Core:
             return
         phase = self._known.get(name) if isinstance(name, str) else None
         if phase is None:
-            self.guarded(self.first_lap, name)
+            self.guarded(self.new_lap, name)
         else:
             self.mark(phase)
 
     def push(self, phase: int) -> None:
-        """Open a nested phase: the outer one stands still meanwhile."""
+        """Open a nested phase: the outer one is paused."""
         if get_ident() == self.thread:
             if self.depth < MOST_NESTED:
                 self._nested.append(self.phase)
@@ -213,7 +255,7 @@ class Core:
             self.depth -= 1
             self.mark(self._nested.pop() if self.depth < MOST_NESTED else self._nested[-1])
 
-    def waiting(self) -> bool:
+    def request_batch(self) -> bool:
         """A batch is asked for. Whether that is a wait of this loop, not one inside another phase."""
         if get_ident() != self.thread or self.depth:
             return False
@@ -222,54 +264,52 @@ class Core:
 
     # ── steps ────────────────────────────────────────────────────────────────────────────────────────
 
-    def tell(self, samples: int | None, tokens: int | None, loss: float | None) -> None:
+    def set_step_values(self, samples: int | None, tokens: int | None, loss: float | None) -> None:
         """What the user says of the step that ends now is the truth, whatever was counted."""
-        self._told = []
+        self._given = []
         words = ((W_SAMPLES, samples), (W_TOKENS, tokens))
-        told = [(at, array("Q", [value])[0]) for at, value in words if value is not None]
+        given = [(at, array("Q", [value])[0]) for at, value in words if value is not None]
         if loss is not None:
-            told.append((W_LOSS, ring.float_bits(loss)))
-        self._told = told
+            given.append((W_LOSS, ring.float_bits(loss)))
+        self._given = given
 
     def step(self, *args: Any, **kwargs: Any) -> None:
-        """The work of this step is done; what else is said of it goes to `say`. What follows is
+        """The work of this step is done; further details go to `step_details`. What follows is
         `between`, until the next step begins."""
         if get_ident() != self.thread:
             return
         if args or kwargs:
             try:
-                self.say(*args, **kwargs)
-            except Exception as error:  # noqa: BLE001 — a step is a step, whatever was said of it
+                self.step_details(*args, **kwargs)
+            except Exception as error:  # noqa: BLE001 — a step counts, whatever its details
                 self.failed(error)
         now = clock()
-        if self.watched:
-            self.guarded(self.device_ends, now)
         self._work_done(now)
         self.count_done()
         self._leave(BETWEEN, now)
 
     def _work_done(self, now: int) -> None:
-        if self.asked:
+        if self.requested_at:
             self._begin_phase(OTHER, now)
-        if self.closed:
-            self._step_without_begin(self.closed)
-        for at, word in self._told:
+        if self.work_ended:
+            self._step_without_begin(self.work_ended)
+        for at, word in self._given:
             self.scratch[at] = word
-        self._told = []
+        self._given = []
         self._spend(now)
-        self.closed = now
-        self.cur = BETWEEN
+        self.work_ended = now
+        self.current = BETWEEN
         if self.step_mode:
             self.roll(now)
 
     def _step_without_begin(self, closed: int) -> None:
         """Two `step()` and no mark between: this loop has no begin of its own, so a step ends where
         the last one ended. What was counted as `between` was the step itself."""
-        if self.begun:
-            behind = max(0, self.since - closed)
+        if self.record_open:
+            behind = max(0, self.phase_began - closed)
             self.scratch[W_PHASES + BETWEEN] = max(0, self.scratch[W_PHASES + BETWEEN] - behind)
             self.step_mode = True
-        self.since = closed
+        self.phase_began = closed
         self.roll(closed)
 
     def count_done(self) -> None:
@@ -278,47 +318,48 @@ class Core:
         if self._ring is not None:
             self._ring.words[H_CLOSED] = self.done
 
-    def end_step(self) -> None:
-        """The step ends here and the next one begins: for loops whose begin nobody sees."""
+    def complete_and_begin(self, phase: int) -> None:
+        """The open record has all its work, and `phase` begins: the next step, if it can begin one."""
         now = clock()
-        self.roll(now)
+        if self.record_open and not self.work_ended:
+            self.work_ended = now
+        self._begin_phase(phase, now)
         self.count_done()
-        self._leave(OTHER, now)
+        self._leave(phase, now)
 
-    def complete(self) -> None:
-        """The open record has all its work, and the next batch is asked for."""
-        now = clock()
-        if self.begun and not self.closed:
-            self.closed = now
-        self._begin_phase(DATA, now)
-        self.count_done()
-        self._leave(DATA, now)
+    # ── garbage collections ──────────────────────────────────────────────────────────────────────────
+
+    def collected(self, phase: str, info: Any) -> None:
+        """An entry of `gc.callbacks`: Python's own pauses inside the step."""
+        if phase == "start":
+            self._gc_began = clock()
+        elif self._gc_began:
+            self._add(W_GC, clock() - self._gc_began)
+            self.gc_collections += 1
+            self._gc_began = 0
 
     # ── batches ──────────────────────────────────────────────────────────────────────────────────────
 
-    def sized(self, path: tuple[Any, ...] | None) -> None:
-        """Where in a batch its first tensor is; None: `look_at` must find it."""
+    def set_batch_path(self, path: tuple[Any, ...] | None) -> None:
+        """Where in a batch its first tensor is; None: `measure_batch` must find it."""
         self._path = path
 
     def count_batch(self, batch: Any) -> None:
-        """Add the batch's samples to the open record. Shapes are looked at now and then: the number
-        alone is had for less."""
+        """Add the batch's samples to the open record. Shapes are read in one batch of `_SHAPES_EVERY`."""
         self._seen += 1
         if self._path is not None and self._seen % _SHAPES_EVERY:
             try:
                 found = batch
                 for key in self._path:
                     found = found[key]
-                self.scratch[W_SAMPLES] += len(found)
+                self._add(W_SAMPLES, len(found))
                 return
-            except Exception:  # noqa: BLE001 — a batch of another kind: look again
+            except Exception:  # noqa: BLE001 — a batch of another kind: measure it anew
                 self._path = None
-        self.guarded(self.look_at, batch)
+        self.guarded(self.measure_batch, batch)
 
-    def arrived(self, then: int, batch: Any, counting: bool) -> None:
+    def batch_arrived(self, then: int, batch: Any, counting: bool) -> None:
         """The batch is here: `then` follows, and it is counted if that is wanted."""
         self.mark(then)
-        if self.watched:
-            self.guarded(self.device_begins, 0)
         if counting:
             self.count_batch(batch)

@@ -83,8 +83,8 @@ def _measure(read: Callable[[], Any]) -> dict[str, float]:
 
 
 def _ours() -> dict[str, float]:
-    from monitor.clock import Moment
     from monitor.gpu.source import open_source
+    from monitor.model.clock import Moment
 
     source = open_source("nvml", interval=INTERVAL)
     figures = _measure(lambda: source.read(Moment.now(), None))

@@ -19,9 +19,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from monitor.clock import Moment
 from monitor.host.portable import PortableHost
 from monitor.host.reader import Backend, HostReader
+from monitor.model.clock import Moment
 
 TRAINERS, WORKERS, THREADS = 4, 8, 16
 ROUNDS, WARM_UP = 64, 3

@@ -1,4 +1,7 @@
-"""What reading and storing runs costs: CPU of a tick at 1,000 steps/s × 4 ranks, idle rings, the store.
+"""What reading and storing runs costs: CPU of a tick at 1,000 steps/s × 4 ranks, idle rings, the store, and
+runs that come and go.
+
+    python -m tests.benchmarks.runs [--churn]   (--churn: print that part alone, record nothing)
 
 Rings are filled between the ticks with steps of realistic jitter; only the reader's own CPU time is
 counted. The peer for the store is the plain design: one SQLite row a step.
@@ -6,6 +9,7 @@ counted. The peer for the store is the plain design: one SQLite row a step.
 
 from __future__ import annotations
 
+import argparse
 import gc
 import json
 import random
@@ -14,17 +18,19 @@ import statistics
 import sys
 import tempfile
 import time
+import tracemalloc
 from array import array
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from monitor.clock import Moment
+from monitor.model.clock import Moment
+from monitor.runs.ended import MAX_ENDED_PER_OWNER
 from monitor.runs.reader import RunReader
-from monitor.store import retention
 from monitor.store.store import Store
 from sdk import ring
 from sdk.writer import RingWriter
+from tests.unit.store.made import file_bytes
 
 RANKS, STEPS, TICKS, IDLE = 4, 1000, 30, 256
 CPU_BUDGET = 0.01
@@ -35,9 +41,9 @@ OUT = Path(__file__).parents[2] / "docs" / "benchmarks"
 class Feed:
     """One rank's ring, filled a second's worth of steps at a time on a clock of its own."""
 
-    def __init__(self, directory: Path, rank: int) -> None:
-        meta = {"kind": "trainer", "run": "bench", "rank": rank, "world": RANKS, "name": "bench"}
-        self.writer = RingWriter(str(directory / f"bench.{rank}.ring"), meta)
+    def __init__(self, directory: Path, rank: int, run: str = "bench") -> None:
+        meta = {"kind": "trainer", "run": run, "rank": rank, "world": RANKS, "name": "bench"}
+        self.writer = RingWriter(str(directory / f"{run}.{rank}.ring"), meta)
         self.clock = 1000 * 10**9
         self.chance = random.Random(rank)
 
@@ -96,11 +102,66 @@ def idle(directory: Path) -> float:
     reader = RunReader([directory])
     reader.poll(Moment.now())
     rounds = 20
-    took = cpu(lambda: [reader.poll(Moment.now()) for _ in range(rounds)])
+
+    def poll() -> None:
+        for _ in range(rounds):
+            reader.poll(Moment.now())
+
+    took = cpu(poll)
     reader.close()
     for writer in writers:
         writer.close()
     return took / rounds / IDLE * 1e6
+
+
+def churn(directory: Path, runs: int) -> dict[str, float]:
+    """`runs` short runs one after the other, each read while it lives and after it has ended: what one
+    that is over costs in memory and in every tick, beside one that lives and does nothing."""
+    feed = Feed(directory, 0, "first")
+    reader = RunReader([directory], keep_ended=float("inf"))
+    tick(reader)
+    tracemalloc.start()
+    begin = tracemalloc.get_traced_memory()[0]
+    for _ in range(3):
+        feed.second()
+    tick(reader)
+    live = tracemalloc.get_traced_memory()[0] - begin
+    begin = tracemalloc.get_traced_memory()[0]
+    for at in range(runs):
+        short = Feed(directory, 0, f"short-{at}")
+        short.second()
+        short.writer.close()
+        tick(reader)
+        (directory / f"short-{at}.0.ring").unlink()
+    ended = tracemalloc.get_traced_memory()[0] - begin
+    tracemalloc.stop()
+    took = statistics.median(cpu(lambda: tick(reader)) for _ in range(20))
+    kept = len(reader.runs(Moment.now(), (), ())) - 1
+    reader.close()
+    feed.writer.close()
+    return {
+        "runs": runs,
+        "in_view": kept,
+        "bytes": ended / runs,
+        "live_bytes": live,
+        "tick_us": took * 1e6 / kept,
+    }
+
+
+def tick(reader: RunReader) -> None:
+    now = Moment.now()
+    reader.poll(now)
+    reader.runs(now, (), ())
+
+
+def churned() -> list[dict[str, float]]:
+    """For few runs, as many as stay in view, and many more: memory must not follow the number."""
+    sizes = (MAX_ENDED_PER_OWNER // 4, MAX_ENDED_PER_OWNER, 4 * MAX_ENDED_PER_OWNER)
+    found = []
+    for size in sizes:
+        with tempfile.TemporaryDirectory() as name:
+            found.append(churn(Path(name), size))
+    return found
 
 
 def row_store(path: Path, rows: int) -> dict[str, float]:
@@ -125,7 +186,7 @@ def row_store(path: Path, rows: int) -> dict[str, float]:
 
     took = cpu(write)
     database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-    return {"us_per_step": took / rows * 1e6, "bytes_per_step": retention.file_bytes(path) / rows}
+    return {"us_per_step": took / rows * 1e6, "bytes_per_step": file_bytes(path) / rows}
 
 
 def measure() -> dict[str, Any]:
@@ -143,7 +204,7 @@ def measure() -> dict[str, Any]:
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         ours = {
             "us_per_step": stored["record_us"] - plain["record_us"],
-            "bytes_per_step": retention.file_bytes(place / "history.db") / steps,
+            "bytes_per_step": file_bytes(place / "history.db") / steps,
             "packed_bytes_per_step": packed / steps,
         }
         return {
@@ -154,6 +215,7 @@ def measure() -> dict[str, Any]:
             "idle_ring_us": idle(place / "idle"),
             "store": ours,
             "row_per_step": row_store(place / "rows.db", 30_000),
+            "churn": churned(),
         }
 
 
@@ -180,11 +242,32 @@ def report(found: dict[str, Any]) -> str:
         f"| CPU µs | {ours['us_per_step']:.2f} | {rows['us_per_step']:.2f} |",
         f"| bytes on disk | {ours['bytes_per_step']:.1f} | {rows['bytes_per_step']:.1f} |",
         "",
+        *churn_report(found["churn"]),
     ]
     return "\n".join(lines)
 
 
-def main() -> int:
+def churn_report(found: list[dict[str, float]]) -> list[str]:
+    lines = [
+        "Runs of a second that come and go, one a tick. At most "
+        f"{MAX_ENDED_PER_OWNER} of one user stay in view, so bytes a run fall with their number:",
+        "",
+        "| runs | ended runs in view | bytes a run | of a live run's | µs a tick and ended run |",
+        "|---|---|---|---|---|",
+    ]
+    for one in found:
+        share = f"{one['bytes'] / one['live_bytes']:.0%}"
+        counts = f"{one['runs']:.0f} | {one['in_view']:.0f} | {one['bytes']:.0f}"
+        lines.append(f"| {counts} | {share} | {one['tick_us']:.1f} |")
+    return [*lines, ""]
+
+
+def main(words: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="what reading and storing runs costs")
+    parser.add_argument("--churn", action="store_true", help="only runs that come and go; record nothing")
+    if parser.parse_args(words or []).churn:
+        print("\n".join(churn_report(churned())))
+        return 0
     found = measure()
     OUT.mkdir(parents=True, exist_ok=True)
     (OUT / "runs.json").write_text(json.dumps(found, indent=2) + "\n")
@@ -194,4 +277,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -24,7 +24,7 @@ from pathlib import Path
 
 import psutil
 
-from grafana.answers import Prometheus
+from docs.tools.grafana_preview.answers import Prometheus
 from tests.benchmarks.daemon import cpu_seconds, fetch, wait_until_served
 from tests.benchmarks.scale_report import table
 from tests.integration.grafana.stage import child, free_port

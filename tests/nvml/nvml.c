@@ -145,6 +145,27 @@ int nvmlDeviceGetCudaComputeCapability(void *d, int *major, int *minor) {
 GETTER(nvmlDeviceGetArchitecture, architecture)
 GETTER(nvmlDeviceGetPersistenceMode, persistence)
 GETTER(nvmlDeviceGetComputeMode, compute_mode)
+GETTER(nvmlDeviceGetVirtualizationMode, virtualization)
+int nvmlDeviceGetActiveVgpus(void *d, unsigned *count, unsigned *out) {
+  DEVICE(d); NEED(vgpus);
+  unsigned room = *count;
+  *count = VALUE(vgpus);
+  return *count > room || (*count && !out) ? TOO_SMALL : OK;
+}
+int nvmlDeviceGetGridLicensableFeatures_v4(void *d, Features *out) {
+  DEVICE(d); NEED(license);
+  memset(out, 0, sizeof *out);
+  out->supported = out->count = out->features[0].enabled = 1;
+  out->features[0].state = VALUE(license) == 5;
+  return OK;
+}
+int nvmlDeviceGetGpuFabricInfoV(void *d, Fabric *out) {
+  DEVICE(d); NEED(fabric_state);
+  if (out->version != 0x3000028 && out->version != 0x2000024) return INVALID;
+  out->status = 0; out->state = VALUE(fabric_state);
+  if (out->version == 0x3000028) { NEED(fabric_health); out->health = VALUE(fabric_health); }
+  return OK;
+}
 GETTER(nvmlDeviceGetDisplayMode, display)
 GETTER(nvmlDeviceGetDisplayActive, display)
 int nvmlDeviceGetDriverModel(void *d, unsigned *a, unsigned *b) { DEVICE(d); (void)a; (void)b; return NOT_SUPPORTED; }
@@ -243,18 +264,31 @@ int nvmlDeviceGetRemappedRows(void *d, unsigned *cor, unsigned *unc, unsigned *p
 
 /* ---- field values: one call, many readings ---- */
 static int64_t counter_at(int64_t us, int64_t per_second) { return (int64_t)(us % 1000000000000LL / 1e6 * per_second); }
+static void answer(Gpu *gpu, Field *out, int property, int counter, int more) {
+  int64_t value = gpu->properties[property].value;
+  out->status = gpu->properties[property].status;
+  out->value.ull = counter ? counter_at(out->timestamp, value) : value + more;
+}
+/* Of a link: every link has as many errors more than the first as its number says, so that they can be told apart. */
+static int answer_link(Gpu *gpu, Field *out) {
+  int64_t links = VALUE(nvlink_links);
+  for (size_t f = 0; f < sizeof lanes / sizeof *lanes; f++) for (int link = 0; link < 12 && link < links; link++)
+    if (out->field == (link < 6 ? lanes[f].first + link : lanes[f].more + link - 6))
+      return answer(gpu, out, lanes[f].property, 0, link), 1;
+  for (size_t f = 0; f < sizeof scoped / sizeof *scoped; f++)
+    if (out->field == scoped[f].id && out->scope != ALL_LINKS && out->scope < links)
+      return answer(gpu, out, scoped[f].property, scoped[f].counter, out->scope), 1;
+  return 0;
+}
 int nvmlDeviceGetFieldValues(void *d, int count, Field *out) {
   DEVICE(d);
   for (int i = 0; i < count; i++) {
     out[i].status = NOT_SUPPORTED;
     out[i].timestamp = now_us();
     out[i].type = 3;
-    for (size_t f = 0; f < sizeof fields / sizeof *fields; f++) {
-      if (fields[f].id != out[i].field) continue;
-      Property *property = &gpu->properties[fields[f].property];
-      out[i].status = property->status;
-      out[i].value.ull = fields[f].counter ? counter_at(out[i].timestamp, property->value) : property->value;
-    }
+    if (answer_link(gpu, &out[i])) continue;
+    for (size_t f = 0; f < sizeof fields / sizeof *fields; f++)
+      if (fields[f].id == out[i].field) answer(gpu, &out[i], fields[f].property, fields[f].counter, 0);
   }
   return OK;
 }
@@ -333,7 +367,8 @@ static int next_event(EventSet *set, Event *out) {
   for (int i = 0; i < MAX_GPUS; i++) {
     Gpu *gpu = &control->gpus[i];
     if (!set->registered[i] || set->cursor[i] >= gpu->xid_head) continue;
-    *out = (Event){handle_of(i, 0), 8, gpu->xids[set->cursor[i]++ % MAX_XIDS], ~0u, ~0u};
+    int64_t at = set->cursor[i]++ % MAX_XIDS;
+    *out = (Event){handle_of(gpu->xid_devices[at], 0), 8, gpu->xids[at], ~0u, ~0u};
     return OK;
   }
   return TIMEOUT;
@@ -372,16 +407,17 @@ int nvmlGpmSampleAlloc(GpmSample **out) { SYSTEM(); *out = calloc(1, sizeof(GpmS
 int nvmlGpmSampleFree(GpmSample *sample) { SYSTEM(); free(sample); return OK; }
 int nvmlGpmSampleGet(void *d, GpmSample *out) {
   DEVICE(d); NEED(gpm); if (!VALUE(gpm)) return NOT_SUPPORTED;
-  *out = (GpmSample){{VALUE(gpm_sm), VALUE(gpm_occupancy), VALUE(gpm_tensor), VALUE(gpm_dram)}, 1};
+  *out = (GpmSample){{VALUE(gpm_sm), VALUE(gpm_occupancy), VALUE(gpm_tensor), VALUE(gpm_dram), VALUE(gpm_graphics),
+                      VALUE(gpm_fp64), VALUE(gpm_fp32), VALUE(gpm_fp16)}, 1};
   return OK;
 }
 int nvmlGpmMetricsGet(GpmGet *get) {
-  static const unsigned ids[] = {2, 3, 5, 10};
+  static const unsigned ids[] = {2, 3, 5, 10, 1, 11, 12, 13};
   SYSTEM();
   if (!get->first->set || !get->second->set) return INVALID;
   for (unsigned i = 0; i < get->count; i++) {
     get->metrics[i].status = NOT_SUPPORTED;
-    for (int k = 0; k < 4; k++) if (get->metrics[i].id == ids[k]) {
+    for (int k = 0; k < 8; k++) if (get->metrics[i].id == ids[k]) {
       get->metrics[i].status = OK;
       get->metrics[i].value = get->second->values[k] / 100.0;
     }

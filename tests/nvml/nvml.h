@@ -32,7 +32,17 @@ enum { OK = 0, UNINITIALIZED = 1, INVALID = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6,
   P(retired_single, 4, 0) P(retired_double, 2, 0) P(retired_pending, 0, 0) \
   P(events, 0, 0) P(processes, 0, 0) P(process_utilization, 0, 0) \
   P(mig_mode, 0, 0) P(gpm, 1, 0) P(gpm_sm, 8150, 0) P(gpm_occupancy, 3320, 0) P(gpm_tensor, 2210, 0) \
-  P(gpm_dram, 4480, 0) P(architecture, 9, 0) P(compute_major, 9, 0) P(compute_minor, 0, 0) \
+  P(gpm_dram, 4480, 0) P(gpm_graphics, 9010, 0) P(gpm_fp64, 110, 0) P(gpm_fp32, 1520, 0) P(gpm_fp16, 730, 0) \
+  P(policy_power, 12500000000, 0) P(policy_thermal, 1500000000, 0) P(policy_sync_boost, 0, 0) \
+  P(policy_board_limit, 0, 0) P(policy_low_utilization, 7000000000, 0) P(policy_reliability, 0, 0) \
+  P(slowdown_sw_thermal, 250000000, 0) P(slowdown_hw_thermal, 0, 0) P(slowdown_power_brake, 0, 0) \
+  P(nvlink_crc_flit, 10, 0) P(nvlink_crc_data, 20, 0) P(nvlink_replay, 30, 0) P(nvlink_recovery, 0, 0) \
+  P(nvlink_crc_flit_total, 0, 3) P(nvlink_crc_data_total, 86, 0) P(nvlink_replay_total, 0, 0) \
+  P(nvlink_recovery_total, 6, 0) P(nvlink_dl_replay, 0, 3) P(nvlink_dl_recovery, 0, 3) P(nvlink_dl_crc, 0, 3) \
+  P(nvlink_link_tx_rate, 750000, 0) P(nvlink_link_rx_rate, 500000, 0) \
+  P(nvlink_link_tx_bytes_rate, 0, 3) P(nvlink_link_rx_bytes_rate, 0, 3) \
+  P(recovery_action, 0, 0) P(fabric_state, 3, 0) P(fabric_health, 1, 0) P(virtualization, 0, 0) \
+  P(license, 5, 3) P(vgpus, 0, 3) P(architecture, 9, 0) P(compute_major, 9, 0) P(compute_minor, 0, 0) \
   P(persistence, 1, 0) P(compute_mode, 0, 0) P(display, 0, 0) P(serial, 0, 0)
 
 #define AS_ENUM(name, value, status) P_##name,
@@ -50,7 +60,7 @@ typedef struct { uint32_t pid, kind, sm, gi, ci, unused; uint64_t memory; } Proc
 typedef struct { uint32_t gi, ci; uint64_t used, total; char uuid[96], name[96]; } Mig;
 typedef struct {
   int64_t error, hang, xid_head, process_count, mig_count, minor;
-  int64_t xids[MAX_XIDS];
+  int64_t xids[MAX_XIDS], xid_devices[MAX_XIDS]; /* code, and which GPU the event names */
   char name[96], uuid[96], bus_id[32];
   Process processes[MAX_PROCESSES];
   Mig mig[MAX_MIG];
@@ -75,7 +85,12 @@ typedef struct { unsigned pid; unsigned long long time; unsigned sm, memory, enc
 typedef struct { void *device; unsigned long long type, data; unsigned gi, ci; } Event;
 typedef struct { int registered[MAX_GPUS]; int64_t cursor[MAX_GPUS]; int epoch; } EventSet;
 typedef struct { unsigned id; int status; double value; char *shortname, *longname, *unit; } GpmMetric;
-typedef struct { int64_t values[4]; int set; } GpmSample;
+typedef struct { int64_t values[8]; int set; } GpmSample;
+typedef struct { unsigned version; uint8_t cluster[16]; unsigned status, clique; uint8_t state; unsigned mask;
+                 uint8_t health; } Fabric;
+typedef struct { unsigned code, state; char info[128], product[128]; unsigned enabled;
+                 struct { unsigned year; uint16_t month, day, hour, minute, second; uint8_t status; } expiry; } Feature;
+typedef struct { int supported; unsigned count; Feature features[3]; } Features;
 typedef struct { unsigned version, count; GpmSample *first, *second; GpmMetric metrics[]; } GpmGet;
 
 /* Field values: NVML's field id, the property behind it, and whether it is a counter that runs at that rate. */
@@ -86,8 +101,24 @@ static const struct { uint32_t id; int property, counter; } fields[] = {
   {91, P_nvlink_links, 0}, {94, P_pcie_replays, 0}, {138, P_nvlink_tx_rate, 1}, {139, P_nvlink_rx_rate, 1},
   {142, P_remapped_corrected, 0}, {143, P_remapped_uncorrected, 0}, {144, P_remapped_pending, 0},
   {145, P_remapped_failure, 0}, {185, P_power, 0}, {186, P_power, 0},
+  {38, P_nvlink_crc_flit_total, 0}, {45, P_nvlink_crc_data_total, 0}, {52, P_nvlink_replay_total, 0},
+  {59, P_nvlink_recovery_total, 0}, {74, P_policy_power, 0}, {75, P_policy_thermal, 0},
+  {76, P_policy_sync_boost, 0}, {77, P_policy_board_limit, 0}, {78, P_policy_low_utilization, 0},
+  {79, P_policy_reliability, 0}, {230, P_recovery_action, 0}, {269, P_slowdown_sw_thermal, 0},
+  {270, P_slowdown_hw_thermal, 0}, {271, P_slowdown_power_brake, 0},
   {197, P_pcie_tx_counter_rate, 1}, {198, P_pcie_rx_counter_rate, 1},
 };
+
+/* Readings of one link: by fields of its own (links 0 to 5, 6 to 11), or by a field whose scope is the link. */
+static const struct { uint32_t first, more; int property; } lanes[] = {
+  {32, 96, P_nvlink_crc_flit}, {39, 102, P_nvlink_crc_data}, {46, 108, P_nvlink_replay}, {53, 114, P_nvlink_recovery},
+};
+static const struct { uint32_t id; int property, counter; } scoped[] = {
+  {138, P_nvlink_link_tx_rate, 1}, {139, P_nvlink_link_rx_rate, 1}, {161, P_nvlink_dl_replay, 0},
+  {162, P_nvlink_dl_recovery, 0}, {163, P_nvlink_dl_crc, 0}, {202, P_nvlink_link_tx_bytes_rate, 1},
+  {204, P_nvlink_link_rx_bytes_rate, 1},
+};
+#define ALL_LINKS 0xffffffffu
 
 /* How the functions begin: count the call, find the device, hang or fail as told. */
 #define COUNT() static int slot_ = -1; if (!attach()) return UNINITIALIZED; count_call(&slot_, __func__)

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from monitor.clock import Moment
 from monitor.gpu.nvml import NvmlSource
+from monitor.model.clock import Moment
 
 
 def main() -> int:

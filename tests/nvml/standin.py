@@ -72,6 +72,7 @@ class _Gpu(ctypes.Structure):
             for name in ("error", "hang", "xid_head", "process_count", "mig_count", "minor")
         ],
         ("xids", ctypes.c_int64 * MAX_XIDS),
+        ("xid_devices", ctypes.c_int64 * MAX_XIDS),
         ("name", ctypes.c_char * 96),
         ("uuid", ctypes.c_char * 96),
         ("bus_id", ctypes.c_char * 32),
@@ -161,6 +162,10 @@ class GpuControl:
             self._property(name).value = value
             self._property(name).status = 0
 
+    def reading(self, name: str) -> int:
+        """What NVML answers for it now."""
+        return int(self._property(name).value)
+
     def absent(self, *names: str) -> None:
         """These readings are "not supported"; without names, all are."""
         for name in names or PROPERTIES:
@@ -181,8 +186,10 @@ class GpuControl:
     def unhang(self) -> None:
         self._gpu.hang = 0
 
-    def xid(self, code: int) -> None:
+    def xid(self, code: int, names: int | None = None) -> None:
+        """An event in this GPU's set; `names` is the GPU it is about, when that is another one."""
         self._gpu.xids[self._gpu.xid_head % MAX_XIDS] = code
+        self._gpu.xid_devices[self._gpu.xid_head % MAX_XIDS] = self.index if names is None else names
         self._gpu.xid_head += 1
 
     def processes(self, *processes: Proc) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from monitor.compare import Comparison, compare
-from monitor.runs.listing import RunRow, row
-from monitor.snapshot import Finding
-from monitor.store.history import HistoryPage, RunRecord, Series
+from monitor.catalog.rows import RunRow, row
+from monitor.comparison.compare_runs import Comparison, compare
+from monitor.model import facts
+from monitor.model.finding import Finding
+from monitor.model.history import HistoryPage, RunRecord, Series
 from monitor.store.ledger import Entry
 from monitor.tui.archive import Archive
 from tests.tui import scenes
@@ -19,13 +20,26 @@ def record(
     name: str, shares: dict[str, float], step: float, started: float, findings: tuple[Finding, ...] = ()
 ) -> RunRecord:
     run = scenes.run(name, shares, step, state="ended")
-    return RunRecord(
-        msgspec.structs.replace(run, started=started, ended=started + 3000), findings, started + 3000
-    )
+    ended = msgspec.structs.replace(run, started=started, ended=started + 3000)
+    return facts.complete_record(RunRecord(ended, findings, started + 3000))
 
 
 SLOW = record("resnet50-naive", scenes.STARVED, 0.312, START, (scenes.NO_WORKERS,))
 FAST = record("resnet50-fast", scenes.HEALTHY, 0.121, START + 60)
+
+
+def tuned(made: RunRecord, workers: int, started: float) -> RunRecord:
+    """The same script under one name, one run after the other, with so many loader workers."""
+    loader = {**made.run.config.get("loader", {}), "num_workers": workers}
+    run = msgspec.structs.replace(
+        made.run,
+        name="resnet50",
+        command="python train.py --batch 64",
+        config={**made.run.config, "loader": loader},
+        started=started,
+        ended=started + 3000,
+    )
+    return msgspec.structs.replace(made, run=run)
 
 
 def page() -> HistoryPage:
@@ -60,7 +74,7 @@ class Recorded(Archive):
         return {FAST.run.id: FAST, SLOW.run.id: SLOW}[run]
 
     def compare(self, a: str, b: str) -> Comparison:
-        return compare(self.record(a), self.record(b))
+        return compare(tuned(self.record(a), 0, START - 3000), tuned(self.record(b), 6, START + 60))
 
     def page(self, start: float, end: float, points: int) -> HistoryPage | None:
         return page()

@@ -10,39 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
+from typing import Literal
 
 import msgspec
 
-from monitor.snapshot import (
-    Activity,
-    Cgroup,
-    Collector,
-    Cpu,
-    Device,
-    Disk,
-    Errors,
-    Finding,
-    Gpu,
-    GpuProcess,
-    Host,
-    LoaderTimes,
-    Memory,
-    MigInstance,
-    Network,
-    Nvlink,
-    Pcie,
-    Phase,
-    Process,
-    Rank,
-    Remedy,
-    Run,
-    Snapshot,
-    Source,
-    Speedup,
-    Stall,
-    Times,
-    Window,
-)
+from monitor.model import facts
+from monitor.model.finding import Finding, Remedy, Speedup
+from monitor.model.gpu import Activity, Errors, Gpu, GpuProcess, MigInstance, Nvlink, Pcie, Source
+from monitor.model.host import Cgroup, Cpu, Disk, Host, Memory, Network, Pressure, Process
+from monitor.model.run import Device, LoaderTimes, Phase, Rank, Run, RunState, Stall, Times, Window
+from monitor.model.snapshot import Collector, Snapshot
 
 NOW = 1_780_000_000.0
 GIB = 2**30
@@ -117,9 +94,10 @@ def host(tick: int, name: str = "lab-07", *, cores: int = 64, use: float = 0.34)
     busy = wave(tick, 3, use * 0.8, min(1.0, use * 1.2))
     return Host(
         hostname=name, kernel="Linux 6.8.0", boot_time=NOW - 9e5,
-        cpu=Cpu(cores=cores, utilization_ratio=round(busy, 3), per_core_ratio=tuple(round(wave(tick, c, 0, min(1, use * 2)), 2) for c in range(cores)), user_ratio=busy * 0.8, system_ratio=busy * 0.2, iowait_ratio=0.01, load_1m=21.4),
-        memory=Memory(total_bytes=512 * GIB, available_bytes=394 * GIB, used_bytes=118 * GIB, cached_bytes=80 * GIB, swap_total_bytes=8 * GIB, swap_used_bytes=0),
-        disks=(Disk("nvme0n1", read_bytes_per_second=3.4e8, write_bytes_per_second=2.1e6, busy_ratio=0.22),), networks=(Network("eth0", 1.2e6, 9.1e5),),
+        cpu=Cpu(cores=cores, utilization_ratio=round(busy, 3), per_core_ratio=tuple(round(wave(tick, c, 0, min(1, use * 2)), 2) for c in range(cores)), user_ratio=busy * 0.8, system_ratio=busy * 0.2, iowait_ratio=0.01, load_1m=21.4, load_5m=19.8, load_15m=18.1, pressure=Pressure(some_ratio=0.031)),
+        memory=Memory(total_bytes=512 * GIB, available_bytes=394 * GIB, used_bytes=118 * GIB, cached_bytes=80 * GIB, swap_total_bytes=8 * GIB, swap_used_bytes=0, pressure=Pressure(some_ratio=0.0)),
+        disks=(Disk("nvme0n1", read_bytes_per_second=wave(tick, 5, 1e8, 4e8), write_bytes_per_second=wave(tick, 6, 1e6, 6e7), busy_ratio=0.22),), networks=(Network("eth0", wave(tick, 7, 1e6, 9e7), wave(tick, 8, 1e6, 3e7)),),
+        io_pressure=Pressure(some_ratio=0.12, full_ratio=0.04),
         cgroup=Cgroup(), shm_free_bytes=60 * GIB,
     )  # fmt: skip
 
@@ -185,14 +163,14 @@ def rank(
     steps: int = 12_431,
     gpu_uuid: str | None = None,
     live: tuple[str, float] = ("forward", 0.02),
-    state: str = "running",
+    state: RunState = "running",
     world: int = 1,
 ) -> Rank:
     return Rank(
         rank=number, state=state, pid=pid, local_rank=number, hostname="lab-07", gpu_uuid=gpu_uuid or f"GPU-{number:04d}", device=f"cuda:{number}",
         steps=steps, samples=steps * batch, epoch=7, warmup_steps=12, live_phase=live[0], live_seconds=live[1], last_step_time=NOW - 0.2,
         step=times(step), whole=times(step * 1.02, steps), phases=phases(shares, step), iterations_per_second=1 / step, samples_per_second=batch / step,
-        device_times=Device(busy_ratio=1 - shares["data"], starved_ratio=shares["data"] * 0.95, queue_depth=1.4, measured_steps=512),
+        device_times=Device(busy_ratio=1 - shares["data"], starved_ratio=shares["data"] * 0.95, lag_seconds=0.004, measured_steps=512),
         loader=LoaderTimes(batches=512, sampler_seconds=0.0004, fetch_seconds=0.19, getitem_seconds=0.003, collate_seconds=0.008, wait_seconds=0.18, pin_seconds=0.002, worker_busy_ratio=0.97, samples_per_batch=batch),
         stalls=(Stall(kind="validate", count=7, total_seconds=84.0, share=0.02, every_steps=1780.0, mean_seconds=12.0, last_step=steps - 400), Stall(kind="checkpoint", count=9, total_seconds=40.5, share=0.011, every_steps=1300.0, mean_seconds=4.5, last_step=steps - 120)),
         loss=0.4127, scalars={"accuracy": 0.8713, "lr": 0.0003, "cuda.allocated_bytes": 9.8 * GIB, "cuda.reserved_bytes": 11.2 * GIB, "gc.seconds": 0.41, "dynamo.recompiles": 1.0},
@@ -218,7 +196,7 @@ def run(
     batch: int = 64,
     steps: int = 12_431,
     trend: float = 0.97,
-    state: str = "running",
+    state: RunState = "running",
     live: tuple[str, float] = ("forward", 0.02),
     skew: float = 0.0,
 ) -> Run:
@@ -248,7 +226,7 @@ def run(
 def process(
     pid: int,
     *,
-    role: str = "trainer",
+    role: Literal["trainer", "worker", "gpu", "other"] = "trainer",
     parent: int = 900,
     run_id: str | None = None,
     number: int | None = None,
@@ -267,8 +245,7 @@ NO_WORKERS = Finding(
     evidence={"data_share": 0.62, "data_wait_seconds": 0.1934, "step_seconds": 0.312, "num_workers": 0, "fetch_seconds": 0.19, "getitem_seconds": 0.003, "cpu_idle_cores": 41.0},
     remedy=Remedy(
         "num_workers 0→6, pinned memory, persistent workers",
-        " loader = DataLoader(\n     dataset,\n     batch_size=64,\n-    num_workers=0,\n+    num_workers=6,\n+    pin_memory=True,\n+    persistent_workers=True,\n+    prefetch_factor=4,\n )\n-images = images.to(device)\n+images = images.to(device, non_blocking=True)\n",
-    ),
+        " loader = DataLoader(\n     dataset,\n     batch_size=64,\n-    num_workers=0,\n+    num_workers=6,\n+    pin_memory=True,\n+    persistent_workers=True,\n+    prefetch_factor=4,\n )\n-images = images.to(device)\n+images = images.to(device, non_blocking=True)\n", settings=("loader.num_workers",)),
     speedup=Speedup(1.7, 2.1, 2.4, "the step becomes max(0.119 s compute, 0.19 s ÷ 6 workers)"),
     why="Batches are made in the training process itself, one after the other: while it decodes images the GPU has nothing to do. Workers make the next batches while the GPU works on this one.",
 )  # fmt: skip
@@ -281,7 +258,7 @@ AMP = Finding(
 CHECKPOINT = Finding(
     "job.checkpoint", "hint", "Checkpoints hold the training for 1.1 % of the time", run="resnet50-naive-8f3a21", since=NOW - 600,
     evidence={"checkpoint_seconds": 4.5, "every_steps": 1300, "share": 0.011}, remedy=Remedy("save in the background", "-torch.save(state, path)\n+async_save(state, path)\n"),
-    speedup=Speedup(1.0, 1.01, 1.01, "1.1 % of the time"), why="The loop stands still while the file is written.",
+    speedup=Speedup(1.0, 1.01, 1.01, "1.1 % of the time"), why="The loop waits while the file is written.",
 )  # fmt: skip
 POWER = Finding(
     "device.power_cap", "warning", "GPU 2 is held back by its power limit", gpu="GPU-0002", since=NOW - 300,
@@ -289,9 +266,9 @@ POWER = Finding(
     remedy=Remedy("raise the power limit to 700 W", "nvidia-smi -i 2 -pl 700"), speedup=Speedup(1.1, 1.25, 1.4, "clock ratio"), why="The other GPUs of the run wait for the slowest.",
 )  # fmt: skip
 HUNG = Finding(
-    "trend.hung", "critical", "No step for 4 m 12 s: rank 3 stands in backward", run="llama-ft-8f3a21", rank=3, since=NOW - 252,
+    "trend.hung", "critical", "No step for 4 min 12 s: rank 3 is stuck in backward", run="llama-ft-8f3a21", rank=3, since=NOW - 252,
     evidence={"live_phase": "backward", "live_seconds": 252.0, "usual_step_seconds": 0.84, "ranks_waiting": 7},
-    remedy=Remedy("look where it stands", "py-spy dump --pid 4103"), why="Seven ranks wait in the all-reduce for one.",
+    remedy=Remedy("see where it is stuck", "py-spy dump --pid 4103"), why="Seven ranks wait in the all-reduce for one.",
 )  # fmt: skip
 LOST = Finding("device.lost", "critical", "GPU 5 has fallen off the bus (XID 79)", gpu="GPU-0005", since=NOW - 64, evidence={"xid": 79}, remedy=Remedy("drain the node and reset the GPU", "nvidia-smi --gpu-reset -i 5"), why="Work on it is lost; the driver does not answer for it.")  # fmt: skip
 FINE = Finding(
@@ -315,9 +292,9 @@ def snapshot(
     cores: int = 64,
 ) -> Snapshot:
     source = Source("simulated" if simulated else "nvml", True, None, "570.86.15", "12.8", "12.570.86")
-    return Snapshot(
+    return facts.complete(Snapshot(
         seq=tick, time=NOW - TICKS + tick, monotonic=1000.0 + tick, interval_seconds=1.0, source=source, host=host(tick, name, cores=cores), gpus=gpus,
-        processes=processes, runs=runs, findings=findings, collectors=(Collector("gpu", True, 0.004, NOW), Collector("host", True, 0.006, NOW), Collector("runs", True, 0.002, NOW)), version="0.1.0")  # fmt: skip
+        processes=processes, runs=runs, findings=findings, collectors=(Collector("gpu", True, 0.004, NOW), Collector("host", True, 0.006, NOW), Collector("runs", True, 0.002, NOW)), version="0.1.0"))  # fmt: skip
 
 
 def _workers(parent: int, count: int, run_id: str, tick: int) -> tuple[Process, ...]:
@@ -338,12 +315,13 @@ def _workers(parent: int, count: int, run_id: str, tick: int) -> tuple[Process, 
 def no_gpu(tick: int) -> Snapshot:
     snap = snapshot(tick, ())
     none = Source("none", False, "NVML library not found: is the NVIDIA driver installed?")
-    return msgspec.structs.replace(
+    made = msgspec.structs.replace(
         snap,
         source=none,
         runs=(_cpu_run(),),
         processes=(process(4100, run_id="tcn-cpu-8f3a21", number=0, tick=tick),),
     )
+    return facts.complete(made)
 
 
 def _cpu_run() -> Run:
@@ -425,9 +403,8 @@ def lost(tick: int) -> Snapshot:
     hung = msgspec.structs.replace(
         snap.gpus[6], state="hung", state_detail="the driver has not answered for 12 s", age_seconds=12.0
     )
-    return msgspec.structs.replace(
-        snap, gpus=(*snap.gpus[:5], gone, hung, snap.gpus[7]), findings=(LOST, *snap.findings)
-    )
+    gpus = (*snap.gpus[:5], gone, hung, snap.gpus[7])
+    return facts.complete(msgspec.structs.replace(snap, gpus=gpus, findings=(LOST, *snap.findings)))
 
 
 def mig(tick: int) -> Snapshot:
@@ -494,9 +471,62 @@ def consumer(tick: int) -> Snapshot:
     return snapshot(tick, (bare,), simulated=False, cores=8)
 
 
+def many(tick: int) -> Snapshot:
+    """24 GPUs, six of them at work, six runs: one hangs, one failed."""
+    runs = (
+        run("llama-ft", HEALTHY, 0.84, ranks=2, batch=16),
+        run("resnet50-naive", STARVED, 0.312, first=2, trend=0.13),
+        run("stuck-job", HEALTHY, 0.19, first=3, state="stalled", live=("backward", 603.0)),
+        run("unet-tom500", HEALTHY, 0.19, first=4),
+        run("reid-pk", HEALTHY, 0.066, first=5, batch=32),
+        _failed(run("vit-sweep", HEALTHY, 0.4, first=6, state="failed")),
+    )
+    busy = tuple(gpu(i, tick, low=0.12, high=0.5) if i == 2 else gpu(i, tick) for i in range(6))
+    rest = tuple(idle(i, tick) for i in range(6, 24))
+    trainers = tuple(process(m.pid, run_id=r.id, number=m.rank, tick=tick) for r in runs[:5] for m in r.ranks)
+    memory = tuple(
+        msgspec.structs.replace(ECC, gpu=f"GPU-{i:04d}", title=f"Memory errors on GPU {i}") for i in (7, 8, 9)
+    )
+    stuck = msgspec.structs.replace(
+        HUNG,
+        run="stuck-job-8f3a21",
+        rank=None,
+        title="Hung: no step for 10 min 03 s, stuck in backward for 10 min 03 s",
+    )
+    found = (stuck, msgspec.structs.replace(NO_WORKERS, gpu="GPU-0002"), *memory, AMP)
+    return snapshot(tick, (*busy, *rest), runs, found, trainers)
+
+
+def _failed(made: Run) -> Run:
+    return msgspec.structs.replace(made, ended=NOW - 700, error="OutOfMemoryError")
+
+
+ECC = Finding(
+    "device.ecc", "warning", "Memory errors on GPU 7", gpu="GPU-0007", since=NOW - 900, cause="Memory errors",
+    remedy=Remedy("restart the jobs on them at the next chance; the reset remaps the rows", "nvidia-smi -i 7 --gpu-reset"),
+    evidence={"ecc_uncorrected": 3}, why="Rows are waiting to be remapped.",
+)  # fmt: skip
+
+
+def thirty(tick: int) -> Snapshot:
+    """30 runs on 24 busy GPUs, some of them over."""
+    states: tuple[RunState, ...] = ("running",) * 22 + ("ended",) * 5 + ("failed",) * 2 + ("killed",)
+    runs = tuple(
+        run(f"sweep-{n:02d}", STARVED if n % 7 == 3 else HEALTHY, 0.1 + n * 0.02, first=n % 24, state=state)
+        for n, state in enumerate(states)
+    )
+    gpus = tuple(gpu(i, tick, low=0.12, high=0.5) if i % 7 == 3 else gpu(i, tick) for i in range(24))
+    found = tuple(
+        msgspec.structs.replace(NO_WORKERS, run=f"sweep-{n:02d}-8f3a21", gpu=f"GPU-{n:04d}")
+        for n in (3, 10, 17)
+    )
+    return snapshot(tick, gpus, runs, found)
+
+
 SCENES: dict[str, Callable[[int], Snapshot]] = {
     "no-gpu": no_gpu, "data-bound": data_bound, "one-busy": one_busy, "no-run": no_run, "eight": eight, "sixteen": sixteen,
     "lost": lost, "mig": mig, "hung": hung, "throttled": throttled, "consumer": consumer,
+    "many": many, "thirty": thirty,
 }  # fmt: skip
 
 

@@ -56,7 +56,10 @@ def stale(**options: Any) -> StagedApp:
 
 def hosts(**options: Any) -> StagedApp:
     """Three machines: one busy, one starved, one that never answered."""
-    parts = [("lab-07", list(scenes.ticks("sixteen"))), ("lab-08", list(scenes.ticks("data-bound")))]
+    parts: list[tuple[str, list[Any]]] = [
+        ("lab-07", list(scenes.ticks("sixteen"))),
+        ("lab-08", list(scenes.ticks("data-bound"))),
+    ]
     return StagedApp(
         [*parts, ("lab-09", ["no gpumon daemon answers at http://lab-09:9835 (timed out)"])], **options
     )
@@ -75,22 +78,25 @@ MADE = {"past": past, "disconnected": disconnected, "stale": stale, "hosts": hos
 
 OVERVIEWS = [Shot(f"overview-{scene}", scene) for scene in (*scenes.SCENES, "disconnected", "stale", "hosts")]
 SMALL = ("80x24", "120x40")
+SMALL_TO_LARGE = ("80x24", "120x40", "200x60")
 DETAILS = [
-    Shot("run-data-bound", "data-bound", tuple(SIZES), ("tab", "enter")),
+    Shot("run-data-bound", "data-bound", SMALL_TO_LARGE, ("tab", "enter")),
     Shot("run-hung", "hung", SMALL, ("tab", "enter")),
-    Shot("finding", "data-bound", tuple(SIZES), ("tab", "tab", "enter")),
+    Shot("finding", "data-bound", SMALL_TO_LARGE, ("tab", "tab", "enter")),
     Shot("gpu-throttled", "throttled", SMALL, ("down", "down", "enter")),
     Shot("gpu-lost", "lost", SMALL, ("down", "down", "down", "down", "down", "enter")),
-    Shot("processes", "eight", tuple(SIZES), ("p",)),
+    Shot("processes", "eight", SMALL_TO_LARGE, ("p",)),
     Shot("tree", "eight", SMALL, ("p", "t")),
     Shot("history", "past", SMALL, ("h",)),
     Shot("compare", "past", SMALL, ("h", "m", "down", "c")),
-    Shot("replay", "past", SMALL, ("h", "down", "R", "space", *("greater_than_sign",) * 25)),
+    Shot("replay", "past", SMALL, ("h", "down", "R", "space", "0", *("greater_than_sign",) * 25)),
     Shot("help", "eight", SMALL, ("question_mark",)),
     Shot("own-readings", "own", ("80x24",)),
     Shot("ascii", "eight", SMALL, (), {"ascii_only": True}),
     Shot("ascii-run", "data-bound", SMALL, ("tab", "enter"), {"ascii_only": True}),
     Shot("paused", "eight", ("80x24",), ("space",)),
+    Shot("filtered", "many", ("120x40",), ("slash", *"resnet", "enter")),
+    Shot("by-memory", "many", ("120x40",), ("o", "o", "o")),
 ]
 SHOTS = [*OVERVIEWS, *DETAILS]
 

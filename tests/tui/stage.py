@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from textual.pilot import Pilot
 
-from monitor.clock import Moment
-from monitor.snapshot import Snapshot
+from monitor.model.clock import Moment
+from monitor.model.snapshot import Snapshot
 from monitor.tui.app import GpumonApp
-from monitor.tui.feed import StillFeed
+from monitor.tui.feed import FeedItem
 from monitor.tui.frame import Update
-from monitor.tui.picture import svg as svg_of
+from monitor.tui.screenshot import svg as svg_of
 from tests.tui import scenes
 
 Act = Callable[[Pilot[None]], Awaitable[Any]]
-SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
+SIZES = {"60x15": (60, 15), "80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
+
+
+class StillFeed:
+    """Snapshots made beforehand."""
+
+    def __init__(self, label: str, snapshots: Sequence[FeedItem], mode: str = "") -> None:
+        self.label = label
+        self.mode = mode
+        self._snapshots = snapshots
+
+    def read(self, stop: threading.Event) -> Iterator[FeedItem]:
+        yield from self._snapshots
 
 
 def frozen() -> Moment:

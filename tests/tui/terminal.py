@@ -16,6 +16,8 @@ from types import TracebackType
 
 import psutil
 
+from tests.conftest import PATIENCE
+
 
 class Terminal:
     """Starts `command` on a pty and reads all it writes in a thread; nobody answers its questions."""
@@ -71,15 +73,19 @@ class Terminal:
     def press(self, keys: bytes) -> None:
         os.write(self._master, keys)
 
+    def echoes(self) -> bool:
+        """Whether the terminal writes what is typed, as a shell needs it."""
+        return bool(termios.tcgetattr(self._master)[3] & termios.ECHO)
+
     def cpu_seconds(self) -> float:
         """Of the program itself."""
         times = self.process.cpu_times()
         return float(times.user + times.system)
 
-    def leave(self, keys: bytes = b"q", seconds: float = 10.0) -> int:
+    def leave(self, keys: bytes = b"q") -> int:
         """Ask it to end with a key; its exit code, or a kill when it does not."""
         self.press(keys)
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             done, status = os.waitpid(self.process.pid, os.WNOHANG)
             if done:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import http.server
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from monitor.clock import Moment
-from monitor.errors import UserError
-from monitor.settings import Settings
-from monitor.snapshot import Snapshot, encode
-from monitor.store.history import HistoryPage, Series
-from monitor.tui.feed import Inbox, OwnFeed, Readers, RemoteFeed, StillFeed, hosts_file, past_of, short
+from monitor.model import facts
+from monitor.model.clock import Moment
+from monitor.model.errors import UserError
+from monitor.model.history import HistoryPage, Series
+from monitor.model.settings import Settings
+from monitor.model.snapshot import Snapshot, encode
+from monitor.tui.feed import Inbox, OwnFeed, Readers, RemoteFeed, hosts_file, past_of, short
 from monitor.tui.frame import Hub, Update
 from monitor.tui.start import build
 from tests.conftest import wait_for
@@ -113,13 +113,13 @@ def test_own_readings_end_with_the_feed(tmp_path: Path) -> None:
     readers.stop()
     snapshot = got.inbox.drain()[0].snapshot
     assert snapshot is not None and len(snapshot.gpus) == 2
-    wait_for(lambda: threading.active_count() <= before, seconds=5)
+    wait_for(lambda: threading.active_count() <= before)
 
 
 def test_hosts_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "hosts"
-    path.write_text("# lab\nhttp://lab-07:9835\nbig http://lab-08:9999  # the big one\n\n")
-    assert hosts_file(path) == [("http://lab-07:9835", None), ("http://lab-08:9999", "big")]
+    path.write_text("# lab\nhttp://lab-07:10835\nbig http://lab-08:9999  # the big one\n\n")
+    assert hosts_file(path) == [("http://lab-07:10835", None), ("http://lab-08:9999", "big")]
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "one two three\n"])
@@ -137,8 +137,8 @@ def test_a_missing_hosts_file_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_labels_are_short_and_never_the_same() -> None:
-    assert short("http://gpu-3:9835") == "gpu-3"
-    app = build([("http://127.0.0.1:9835", None), ("http://127.0.0.1:9835", None)], Settings(store=None))
+    assert short("http://gpu-3:10835") == "gpu-3"
+    app = build([("http://127.0.0.1:10835", None), ("http://127.0.0.1:10835", None)], Settings(store=None))
     assert [host.label for host in app.frame.hosts] == ["127.0.0.1 #1", "127.0.0.1 #2"]
 
 
@@ -156,7 +156,7 @@ def test_links_follow_age_and_errors() -> None:
     assert [host.link for host in hub.frame().hosts] == ["live", "down", "waiting"]
     now[0] = Moment(0.0, 104.0)
     assert hub.frame().hosts[0].link == "stale" and hub.frame().hosts[0].age == 4.0
-    slow = msgspec.structs.replace(snapshot, interval_seconds=10.0)
+    slow = facts.complete(msgspec.structs.replace(snapshot, interval_seconds=10.0))
     hub.take([Update(0, slow, None, Moment(0, 90.0))])
     assert hub.frame().hosts[0].link == "live"
 
@@ -179,8 +179,3 @@ def test_a_paused_app_keeps_a_bounded_backlog() -> None:
     for _ in range(1300):
         got.inbox.put(0, snapshot)
     assert len(got.inbox.drain()) == 1200
-
-
-def test_a_still_feed_gives_what_it_has() -> None:
-    feed = StillFeed("x", ["gone"])
-    assert list(feed.read(threading.Event())) == ["gone"] and time.monotonic() > 0

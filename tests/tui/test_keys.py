@@ -11,9 +11,10 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from monitor.clock import Moment
+from monitor.model.clock import Moment
 from monitor.tui.app import GpumonApp
 from monitor.tui.frame import Update
+from monitor.tui.screens.environment import EnvironmentScreen
 from monitor.tui.screens.finding import FindingScreen
 from monitor.tui.screens.gpu import GpuScreen
 from monitor.tui.screens.help import HelpScreen
@@ -31,10 +32,22 @@ Play = Callable[[Pilot[None], Any], Awaitable[None]]
 def play(app: GpumonApp, script: Play, size: tuple[int, int] = (120, 40)) -> None:
     async def go() -> None:
         async with app.run_test(size=size) as pilot:
-            await pilot.pause()
+            await settle(pilot, app)
             await script(pilot, app)
 
     asyncio.run(go())
+
+
+async def settle(pilot: Pilot[None], app: GpumonApp) -> str:
+    """Wait until two looks at the screen are alike: a loaded machine paints its first picture in parts."""
+    before = ""
+    for _ in range(100):
+        await pilot.pause(0.02)
+        now = characters(app)
+        if now == before and now.strip():
+            return now
+        before = now
+    return before
 
 
 async def press(pilot: Pilot[None], *keys: str) -> None:
@@ -45,9 +58,9 @@ async def press(pilot: Pilot[None], *keys: str) -> None:
 
 def test_enter_opens_what_the_cursor_is_on_and_escape_goes_back() -> None:
     async def script(pilot: Pilot[None], app: GpumonApp) -> None:
-        await press(pilot, "down", "enter")
+        await press(pilot, "down", "down", "enter")
         assert isinstance(app.screen, GpuScreen) and "GPU 1" in characters(app)
-        await press(pilot, "escape", "tab", "down", "enter")
+        await press(pilot, "escape", "tab", "enter")
         assert isinstance(app.screen, RunScreen) and "resnet50-naive" in characters(app)
         await press(pilot, "escape", "tab", "enter")
         assert isinstance(app.screen, FindingScreen)
@@ -143,6 +156,34 @@ def test_processes_sort_filter_and_tree() -> None:
     play(staged("eight"), script)
 
 
+def test_the_overview_is_filtered_ordered_and_narrowed_to_mine() -> None:
+    async def script(pilot: Pilot[None], app: GpumonApp) -> None:
+        await press(pilot, "slash", *"resnet", "enter")
+        shown = characters(app)
+        assert "/resnet" in shown.splitlines()[0] and "resnet50-naive" in shown and "reid-pk" not in shown
+        await press(pilot, "escape")
+        assert "reid-pk" in characters(app) and not app.pick.words
+        await press(pilot, "o")
+        assert app.pick.order == "number" and "by number" in characters(app).splitlines()[0]
+        app.user = "nobody-here"
+        await press(pilot, "m")
+        assert "no GPU fits" in characters(app) and "no run fits" in characters(app)
+        await press(pilot, "m")
+        assert "reid-pk" in characters(app)
+
+    play(staged("eight"), script)
+
+
+def test_the_environment_of_a_process_is_read_on_this_machine_only() -> None:
+    async def script(pilot: Pilot[None], app: GpumonApp) -> None:
+        await press(pilot, "p", "e")
+        assert isinstance(app.screen, EnvironmentScreen)
+        await app.workers.wait_for_complete()
+        assert "runs on lab-07" in await settle(pilot, app)
+
+    play(staged("eight"), script)
+
+
 def test_a_click_on_a_title_sorts_and_on_a_row_chooses() -> None:
     async def script(pilot: Pilot[None], app: GpumonApp) -> None:
         await press(pilot, "p")
@@ -153,9 +194,8 @@ def test_a_click_on_a_title_sorts_and_on_a_row_chooses() -> None:
         await pilot.click("#table", offset=(5, 3))
         await pilot.pause()
         table = app.screen.query_one("#table", Panel)
-        assert table.cursor is not None and table.cursor[2] == int(
-            characters(app).splitlines()[4].lstrip(" ▸").split()[0]
-        )
+        assert isinstance(table.cursor, tuple)
+        assert table.cursor[2] == int(characters(app).splitlines()[4].lstrip(" ▸").split()[0])
 
     play(staged("eight"), script)
 
@@ -237,8 +277,7 @@ def test_themes_change_colours_and_no_character(theme: str) -> None:
     async def script(pilot: Pilot[None], app: GpumonApp) -> None:
         before, colours = characters(app), app.palette["alarm"]
         app.theme = theme
-        await pilot.pause()
-        assert characters(app) == before and app.palette["alarm"] != colours
+        assert await settle(pilot, app) == before and app.palette["alarm"] != colours
 
     play(staged("data-bound"), script)
 

@@ -1,23 +1,24 @@
-"""History: past runs listed, opened, compared and replayed; the layout kept."""
+"""History: past runs listed, opened, compared and replayed; preferences kept."""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
 
-from monitor.runs.listing import RunRow
-from monitor.tui import layout as layouts
+from monitor.catalog.recording import Recording
+from monitor.catalog.rows import RunRow
+from monitor.tui import preferences
 from monitor.tui.archive import Archive, StoreArchive
-from monitor.tui.layout import Layout
-from monitor.tui.recording import Recording
+from monitor.tui.preferences import Preferences
 from monitor.tui.replay import Replay
 from monitor.tui.screens.compare import CompareScreen
 from monitor.tui.screens.replay import ReplayScreen
 from monitor.tui.screens.run import RunScreen
-from tests.conftest import wait_for
+from tests.conftest import PATIENCE, wait_for
 from tests.tui import scenes
 from tests.tui.past import SLOW, START, Recorded, page
 from tests.tui.stage import StagedApp, characters, staged
@@ -33,11 +34,10 @@ def run_script(app: StagedApp, script: object, size: tuple[int, int] = (120, 40)
 
 
 async def until(pilot: Pilot[None], app: StagedApp, text: str) -> None:
-    for _ in range(200):
+    deadline = time.monotonic() + PATIENCE
+    while text not in characters(app):
+        assert time.monotonic() < deadline, f"{text!r} never came:\n{characters(app)}"
         await pilot.pause(0.02)
-        if text in characters(app):
-            return
-    raise AssertionError(f"{text!r} never came:\n{characters(app)}")
 
 
 def test_past_runs_are_listed_opened_and_compared() -> None:
@@ -57,7 +57,7 @@ def test_past_runs_are_listed_opened_and_compared() -> None:
 def test_a_history_that_fails_says_why() -> None:
     class Broken(Archive):
         def rows(self) -> list[RunRow]:
-            from monitor.errors import UserError
+            from monitor.model.errors import UserError
 
             raise UserError("the history cannot be read: disk on fire")
 
@@ -71,7 +71,7 @@ def test_a_history_that_fails_says_why() -> None:
 def test_the_ledger_shows_on_the_finding() -> None:
     async def script(pilot: Pilot[None], app: StagedApp) -> None:
         await pilot.press("tab", "tab", "enter")
-        await until(pilot, app, "realised ×2.20")
+        await until(pilot, app, "realised ×2.2")
         assert "✓" in characters(app)
 
     run_script(staged("data-bound", archive=Recorded), script)
@@ -88,7 +88,7 @@ def test_a_run_is_replayed_with_seek_and_speed() -> None:
         await pilot.press("space", "greater_than_sign", "full_stop", "right_square_bracket")
         await pilot.pause()
         assert not screen.play.playing and screen.play.at >= START + 70 and screen.play.speed == 16
-        assert "50 m 00 s" in characters(app).splitlines()[-2] and "‖" in characters(app)
+        assert "50 min 00 s" in characters(app).splitlines()[-2] and "‖" in characters(app)
         await pilot.press("tab", "enter")
         await until(pilot, app, "Configuration")
         assert "replay" in characters(app).splitlines()[0]
@@ -105,7 +105,7 @@ def test_a_recording_shows_what_was_known_then() -> None:
     early, late = recording.at(START + 100), recording.at(START + 2000)
     assert early.gpus[0].utilization_ratio == 0.2 and late.gpus[0].utilization_ratio == 0.9
     assert early.gpus[0].power_watts is None
-    assert early.findings == () and late.findings == (scenes.NO_WORKERS,)
+    assert early.findings == () and [finding.id for finding in late.findings] == [scenes.NO_WORKERS.id]
     assert early.runs[0].samples_per_second == 150.0 and early.runs[0].state == "running"
     assert len(early.runs[0].timeline) < len(late.runs[0].timeline)
 
@@ -130,24 +130,24 @@ def test_an_empty_store_is_no_error(tmp_path: Path) -> None:
     assert archive.rows() == [] and archive.ledger(scenes.NO_WORKERS) == []
 
 
-def test_the_layout_survives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_preferences_survive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    assert layouts.load() == Layout()
-    assert layouts.save(Layout(theme="gpumon-light", sort="cpu", tree=True))
-    assert layouts.load() == Layout(theme="gpumon-light", sort="cpu", tree=True)
-    layouts.place().write_text("{broken")
-    assert layouts.load() == Layout()
+    assert preferences.load() == Preferences()
+    assert preferences.save(Preferences(theme="gpumon-light", sort="cpu", tree=True))
+    assert preferences.load() == Preferences(theme="gpumon-light", sort="cpu", tree=True)
+    preferences.place().write_text("{broken")
+    assert preferences.load() == Preferences()
 
 
-def test_the_layout_is_kept_when_the_app_leaves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_preferences_are_kept_when_the_app_leaves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    app = staged("eight", layout=layouts.load())
+    app = staged("eight", preferred=preferences.load())
 
     async def script(pilot: Pilot[None], app: StagedApp) -> None:
         await pilot.press("T", "v", "p", "t", "s")
         await pilot.pause()
 
     run_script(app, script)
-    app.keep_layout()
-    kept = wait_for(layouts.load)
+    app.save_preferences()
+    kept = wait_for(preferences.load)
     assert (kept.theme, kept.processes, kept.tree, kept.sort) == ("gpumon-light", False, True, "sm")

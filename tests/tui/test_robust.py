@@ -8,27 +8,45 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from monitor.clock import Moment
-from monitor.compare import compare
-from monitor.snapshot import Finding, Gpu, Host, MigInstance, Process, Rank, Run, Snapshot, Source, Window
-from monitor.store.history import RunRecord
+from monitor.comparison.compare_runs import compare
+from monitor.model import facts
+from monitor.model.clock import Moment
+from monitor.model.finding import Finding
+from monitor.model.gpu import Gpu, MigInstance, Source
+from monitor.model.history import RunRecord
+from monitor.model.host import Host, Process
+from monitor.model.run import Rank, Run, Window
+from monitor.model.snapshot import Snapshot
 from monitor.tui.frame import Frame, Hub, Update
-from monitor.tui.text import Line
-from monitor.tui.views import findings, gpu, gpus, history, processes, remedy, run, rundetail, runs, top
+from monitor.tui.text import Line, Room
+from monitor.tui.views import (
+    answer,
+    finding,
+    findings,
+    gpu,
+    gpus,
+    header,
+    history,
+    processes,
+    run,
+    run_details,
+    run_graphs,
+    runs,
+)
+from monitor.tui.views import host as host_view
 from monitor.tui.views.card import card
-from monitor.tui.widgets.panel import Room
 from tests.tui import scenes
 from tests.tui.stage import pictures, pressing, staged
 
 WIDTHS = (20, 34, 60, 80, 113, 200)
 BARE = Run("r", "r", "running", 0.0, ())
-SPARSE = Snapshot(
+SPARSE = facts.complete(Snapshot(
     seq=1, time=10.0, monotonic=10.0, interval_seconds=1.0, source=Source("nvml"), host=Host("h"),
     gpus=(Gpu(0, "g0"), Gpu(1, "g1", state="error"), Gpu(2, "g2", mig_enabled=True, mig=(MigInstance("m"),)), Gpu(3, "g3", state="hung", age_seconds=9e9)),
     processes=(Process(1), Process(2, parent=2), Process(3, parent=4), Process(4, parent=3)),
     runs=(BARE, Run("s", "名前が長い\x1b[31m run", "stalled", 0.0, (Rank(0, "stalled", 1),), timeline=(Window(0.0, 0.0, 0, 0),)), Run("t", "", "failed", 9e9, (), ended=1.0)),
     findings=(Finding("a.b", "critical", ""), Finding("c.d", "hint", "x" * 300, run="gone", rank=7, gpu="gone", evidence={"": None, "deep": {"a": [1, {"b": 2}]}})),
-)  # fmt: skip
+))  # fmt: skip
 
 
 def frame_of(snapshot: Snapshot) -> Frame:
@@ -40,7 +58,7 @@ def frame_of(snapshot: Snapshot) -> Frame:
 def lines_of(frame: Frame, room: Room) -> Iterable[Line]:
     host = frame.hosts[0]
     assert host.snapshot is not None
-    tables = (top.header, top.answer, gpus.table, runs.table, findings.table)
+    tables = (header.header, answer.block, gpus.table, runs.table, findings.table, host_view.table)
     for table in tables:
         made = table(frame, room)
         yield from (*made.head, *made.rows)
@@ -55,12 +73,12 @@ def lines_of(frame: Frame, room: Room) -> Iterable[Line]:
         yield from (*gpu.graphs(host, one, room), *card(host, one, room))
     for one_run in host.snapshot.runs:
         parts: tuple[Callable[[Run, Room], list[Line]], ...] = (
-            run.phases, run.waterfall, run.graphs, rundetail.ranks, rundetail.stalls, rundetail.loader, rundetail.hotspots, rundetail.scalars, rundetail.configuration,
+            run.phases, run_graphs.waterfall, run_graphs.graphs, run_details.ranks, run_details.stalls, run_details.loader, run_details.hotspots, run_details.scalars, run_details.configuration,
         )  # fmt: skip
-        yield from run.summary(one_run, 10.0, room)
+        yield from run.summary(one_run, room)
         yield from (made for part in parts for made in part(one_run, room))
-    for finding in host.snapshot.findings:
-        yield from (*remedy.about(frame, host, finding, room), *remedy.change(finding, room))
+    for one_finding in host.snapshot.findings:
+        yield from (*finding.about(frame, host, one_finding, room), *finding.change(one_finding, room))
 
 
 @pytest.mark.parametrize("width", WIDTHS)

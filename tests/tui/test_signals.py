@@ -12,7 +12,9 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from monitor.tui.signals import CHOICES, Target, send
+from monitor.model.errors import UserError
+from monitor.tui.signals import CHOICES, Target, environment, send
+from tests.conftest import wait_for
 
 HERE = socket.gethostname()
 
@@ -60,3 +62,18 @@ def test_a_process_that_has_ended_is_told(child: subprocess.Popen[bytes]) -> Non
     child.wait(10)
     problem = send(Target(child.pid, started, HERE, "python"), "SIGTERM")
     assert problem and "ended" in problem
+
+
+def test_the_environment_of_a_process_without_its_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,3")
+    monkeypatch.setenv("WANDB_API_KEY", "very-secret")
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        target = Target(child.pid, psutil.Process(child.pid).create_time(), HERE, "python")
+        wait_for(lambda: psutil.Process(child.pid).cmdline()[1:] == ["-c", "input()"])
+        found = environment(target)
+        assert found["CUDA_VISIBLE_DEVICES"] == "2,3" and found["WANDB_API_KEY"] == "***"
+        with pytest.raises(UserError, match="another process"):
+            environment(Target(child.pid, 1.0, HERE, "python"))
+    finally:
+        child.communicate(b"\n")

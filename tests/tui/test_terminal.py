@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from tests.benchmarks.daemon import free_port
-from tests.conftest import require_program, wait_for
+from tests.conftest import PATIENCE, require_program, wait_for
 from tests.tui.terminal import Terminal
 
 pytestmark = pytest.mark.slow
@@ -32,6 +32,10 @@ with TrainingMonitor("starving", batch_size=32) as monitor:
 """
 
 
+OTHERS = ("GPUMON_", "TMUX", "NO_COLOR", "COLUMNS", "LINES")
+"""Set by whoever ran before in this process; COLUMNS and LINES would overrule the terminal's size."""
+
+
 class Tmux:
     """One tmux server of the test's own, with one window."""
 
@@ -42,7 +46,7 @@ class Tmux:
     def run(self, *words: str) -> str:
         command = [self._program, "-L", self._socket, "-f", "/dev/null", *words]
         return subprocess.run(
-            command, env=self._environment, capture_output=True, text=True, timeout=20
+            command, env=self._environment, capture_output=True, text=True, timeout=PATIENCE
         ).stdout
 
     def start(self, command: list[str], size: tuple[int, int]) -> None:
@@ -55,7 +59,9 @@ class Tmux:
         for key in keys:
             self.run("send-keys", key)
             if key == "Escape":
-                wait_for(lambda: "p Processes  h History" in (seen := self.screen()) and "Marks" not in seen)
+                wait_for(
+                    lambda: "p Processes  h History" in (seen := self.screen()) and "Symbols" not in seen
+                )
 
     def screen(self) -> str:
         return self.run("capture-pane", "-p")
@@ -63,9 +69,7 @@ class Tmux:
     def shows(self, *texts: str) -> str:
         """Wait until all `texts` stand on the screen."""
         try:
-            return wait_for(
-                lambda: screen if all(t in (screen := self.screen()) for t in texts) else "", seconds=30
-            )
+            return wait_for(lambda: screen if all(t in (screen := self.screen()) for t in texts) else "")
         except AssertionError:
             raise AssertionError(f"{texts} never came:\n{self.screen()}") from None
 
@@ -95,9 +99,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
         "XDG_CONFIG_HOME": str(tmp_path / "config"),
         "XDG_STATE_HOME": str(tmp_path / "state"),
     }
-    base = {
-        key: value for key, value in os.environ.items() if not key.startswith(("GPUMON_", "TMUX", "NO_COLOR"))
-    }
+    base = {key: value for key, value in os.environ.items() if not key.startswith(OTHERS)}
     return base | private | {"LC_ALL": "C.UTF-8", "TERM": "xterm-256color"}
 
 
@@ -121,7 +123,7 @@ def test_a_run_is_watched_beside_a_daemon(tmux: Tmux, environment: dict[str, str
         tmux.keys("Escape", "p")
         tmux.shows("▸ processes", "trainer")
         tmux.keys("Escape", "?")
-        tmux.shows("Everywhere", "Marks")
+        tmux.shows("Everywhere", "Symbols")
         tmux.keys("Escape", "h")
         tmux.shows("▸ history", "starving")
         tmux.keys("Escape", "Space")
@@ -133,7 +135,7 @@ def test_a_run_is_watched_beside_a_daemon(tmux: Tmux, environment: dict[str, str
         tmux.shows("disconnected")
         pid = tmux.pid()
         tmux.keys("q")
-        wait_for(lambda: ended(pid), seconds=10)
+        wait_for(lambda: ended(pid))
 
 
 def ended(pid: int) -> bool:
@@ -153,9 +155,10 @@ def test_without_a_daemon_it_reads_by_itself_and_leaves_nothing(
     terminal = Terminal([*GPUMON, "tui", "--source", "simulated"], (100, 30), environment)
     terminal.watch_for("own readings")
     with terminal:
-        wait_for(lambda: terminal.first_text is not None, seconds=20)
+        wait_for(lambda: terminal.first_text is not None)
         children = terminal.process.children(recursive=True)
-        assert terminal.leave() == 0
+        assert terminal.leave() == 0  # also when the key comes before Textual is loaded
+        assert terminal.echoes()
     assert not [kid for kid in children if kid.is_running()]
     assert sorted(path for path in (tmp_path / "rings").rglob("*")) == before
 
@@ -166,7 +169,7 @@ def test_not_in_a_terminal_is_one_sentence(environment: dict[str, str]) -> None:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE,
         stdin=subprocess.DEVNULL,
     )
     assert done.returncode == 2 and "needs a terminal" in done.stderr and "Traceback" not in done.stderr
@@ -188,7 +191,7 @@ def test_a_picture_is_written_without_a_terminal(environment: dict[str, str], tm
         "--after",
         "1",
     ]
-    subprocess.run(command, env=environment, check=True, timeout=60)
+    subprocess.run(command, env=environment, check=True, timeout=PATIENCE)
     svg = target.read_text(encoding="utf-8")
     assert svg.startswith("<svg") and "simulated" in svg and "idle" in svg
 
@@ -198,5 +201,5 @@ def test_a_picture_is_written_without_a_terminal(environment: dict[str, str], tm
 )
 def test_bad_input_is_one_sentence(environment: dict[str, str], tmp_path: Path, arguments: list[str]) -> None:
     command = [*GPUMON, "tui", "--source", "none", "--screenshot", str(tmp_path / "x.svg"), *arguments]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=30)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 2 and "Traceback" not in done.stderr and done.stderr.startswith("gpumon: ")

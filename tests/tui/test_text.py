@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from monitor.tui import format as show
+from monitor.model import units
 from monitor.tui.ascii import PAIRS, plain
 from monitor.tui.table import Column, chosen, heading, row
 from monitor.tui.text import Span, beside, clip, fit, line, width_of, wrap
-from monitor.tui.widgets.graph import cells_of, history, nice, phase_bar, stacked
+from monitor.tui.widgets.graph import cells_of, history, phase_bar, round_up, stacked
 
 ABSENT = "—"
 
@@ -19,19 +19,19 @@ ABSENT = "—"
 @pytest.mark.parametrize(
     "show_it",
     [
-        show.percent,
-        show.share,
-        show.number,
-        show.size,
-        show.rate,
-        show.celsius,
-        show.hertz,
-        show.seconds,
-        show.duration,
-        show.clock,
-        show.age,
-        show.count,
-        show.gib,
+        units.tight_percent,
+        units.percent,
+        units.number,
+        units.size,
+        units.rate,
+        units.celsius,
+        units.hertz,
+        units.seconds,
+        units.duration,
+        units.clock,
+        units.age,
+        units.count,
+        units.gib,
     ],
 )
 def test_absent_is_a_dash_and_zero_is_not(show_it: object) -> None:
@@ -54,7 +54,7 @@ def test_absent_is_a_dash_and_zero_is_not(show_it: object) -> None:
     ],
 )
 def test_numbers_have_three_digits(value: float, text: str) -> None:
-    assert show.number(value) == text
+    assert units.number(value) == text
 
 
 @pytest.mark.parametrize(
@@ -63,13 +63,13 @@ def test_numbers_have_three_digits(value: float, text: str) -> None:
         (0.0000312, "31.2 µs"),
         (0.0451, "45.1 ms"),
         (2.31, "2.31 s"),
-        (252, "4 m 12 s"),
-        (7500, "2 h 05 m"),
+        (252, "4 min 12 s"),
+        (7500, "2 h 05 min"),
         (3.3e5, "3 d 19 h"),
     ],
 )
 def test_times_choose_their_unit(value: float, text: str) -> None:
-    assert show.seconds(value) == text
+    assert units.seconds(value) == text
 
 
 @pytest.mark.parametrize(
@@ -87,13 +87,13 @@ def test_times_choose_their_unit(value: float, text: str) -> None:
     ],
 )
 def test_evidence_is_shown_with_the_unit_of_its_key(key: str, value: object, text: str) -> None:
-    assert show.value_of(key, value) == text
+    assert units.value_of(key, value) == text
 
 
 def test_a_gain_shows_its_range_with_fitting_digits() -> None:
-    assert show.gain(1.7, 2.1, 2.4) == "×2.1 (1.7–2.4)"
-    assert show.gain(1.0, 1.01, 1.01) == "×1.01 (1.00–1.01)"
-    assert show.gain(8, 12, 15) == "×12 (8–15)"
+    assert units.gain_range(1.7, 2.1, 2.4) == "×2.1 (1.7–2.4)"
+    assert units.gain_range(1.0, 1.01, 1.01) == "×1.01 (1.00–1.01)"
+    assert units.gain_range(8, 12, 15) == "×12 (8–15)"
 
 
 @given(st.lists(st.one_of(st.none(), st.floats(0, 1)), max_size=80), st.integers(1, 30), st.integers(1, 5))
@@ -121,8 +121,8 @@ def test_a_zero_reading_differs_from_no_reading() -> None:
 
 
 @given(st.floats(1e-9, 1e12))
-def test_nice_tops_are_just_above(value: float) -> None:
-    assert value * 0.999 <= nice(value) <= value * 2.01
+def test_tops_are_just_above(value: float) -> None:
+    assert value * 0.999 <= round_up(value) <= value * 2.01
 
 
 SHARES = st.dictionaries(

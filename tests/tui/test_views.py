@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import get_args
 
 import msgspec
 import pytest
 
-from monitor.clock import Moment
-from monitor.snapshot import Snapshot
+from monitor.model import facts
+from monitor.model.clock import Moment
+from monitor.model.finding import Severity
+from monitor.model.gpu import GpuCondition, Nvlink, Pcie
+from monitor.model.run import RunCondition, RunState, Trend
+from monitor.model.snapshot import Snapshot
 from monitor.tui.frame import Frame, Hub, Update
-from monitor.tui.views import findings, processes
-from monitor.tui.views.gpuwords import pcie_limit, traffic
-from monitor.tui.views.marks import gpu_mark, run_mark, runs_on
-from monitor.tui.views.top import squeeze, verdict
+from monitor.tui.pick import Pick
+from monitor.tui.text import Block, Room
+from monitor.tui.views import finding as one_finding
+from monitor.tui.views import findings, gpus, host, processes, run_graphs, runs, symbols
+from monitor.tui.views.answer import answer_of, shorten
+from monitor.tui.views.gpu_text import condition_text, runs_text, traffic
 from tests.tui import scenes
 
 TICK = scenes.TICKS
@@ -28,14 +35,14 @@ def frame_of(*snapshots: Snapshot) -> Frame:
 
 
 def words(scene: str) -> tuple[str, str, str]:
-    mark, what, fix = verdict(frame_of(scenes.SCENES[scene](TICK)))
-    return mark.role, what, fix
+    answer = answer_of(frame_of(scenes.SCENES[scene](TICK)))
+    return answer.symbol.role, answer.what, answer.fix + answer.gain
 
 
 def test_the_answer_names_cause_share_fix_and_gain() -> None:
     role, what, fix = words("data-bound")
     assert role == "alarm"
-    assert what == "GPU 0 29 % busy — starved by data loading (62 % of the step)."
+    assert what == "resnet50-naive: GPU 0 29 % busy — starved by data loading (62 % of the step)."
     assert fix.startswith("Fix: num_workers 0→6") and fix.endswith("predicted ×2.1 (1.7–2.4)")
 
 
@@ -44,7 +51,7 @@ def test_the_answer_names_cause_share_fix_and_gain() -> None:
     [
         ("one-busy", "good", "Well used"),
         ("no-run", "dim", "8 of 8 GPUs idle"),
-        ("hung", "alarm", "rank 3 stands in backward"),
+        ("hung", "alarm", "rank 3 is stuck in backward"),
         ("lost", "alarm", "fallen off the bus"),
         ("throttled", "warn", "power limit"),
         ("no-gpu", "good", "watched"),
@@ -56,19 +63,33 @@ def test_the_answer_fits_the_scene(scene: str, role: str, part: str) -> None:
 
 
 def test_the_gain_survives_a_narrow_screen() -> None:
-    short = squeeze("Fix: " + "very long " * 20 + ", predicted ×2.1 (1.7–2.4)", 60)
+    short = shorten("Fix: " + "very long " * 20, ", predicted ×2.1 (1.7–2.4)", 60)
     assert len(short) <= 60 and short.endswith("predicted ×2.1 (1.7–2.4)")
 
 
 def test_a_busy_gpu_is_good_news() -> None:
-    snapshot = scenes.SCENES["one-busy"](TICK)
-    assert gpu_mark(snapshot.gpus[0], snapshot) == ("●", "busy", "good")
+    [gpu] = scenes.SCENES["one-busy"](TICK).gpus
+    assert symbols.GPU[gpu.condition] == ("●", "busy", "good")
 
 
 def test_low_use_alarms_only_while_a_run_is_on_the_gpu() -> None:
-    starved, idle = scenes.SCENES["data-bound"](TICK), scenes.SCENES["no-run"](TICK)
-    assert gpu_mark(starved.gpus[0], starved).word == "starved"
-    assert gpu_mark(idle.gpus[0], idle).word == "idle" and gpu_mark(idle.gpus[0], idle).role == "dim"
+    starved, idle = scenes.SCENES["data-bound"](TICK).gpus[0], scenes.SCENES["no-run"](TICK).gpus[0]
+    assert (condition_text(starved), symbols.GPU[starved.condition].role) == ("starved", "alarm")
+    assert (condition_text(idle), symbols.GPU[idle.condition].role) == ("idle", "dim")
+
+
+@pytest.mark.parametrize(
+    ("kind", "table"),
+    [
+        (GpuCondition, symbols.GPU),
+        (RunCondition, symbols.RUN),
+        (RunState, symbols.RUN),
+        (Severity, symbols.SEVERITY),
+        (Trend, symbols.TREND),
+    ],
+)
+def test_every_condition_has_a_symbol(kind: object, table: dict[str, symbols.Symbol]) -> None:
+    assert set(get_args(kind)) <= set(table)
 
 
 def test_without_device_timing_a_finding_says_that_a_gpu_starves() -> None:
@@ -76,11 +97,9 @@ def test_without_device_timing_a_finding_says_that_a_gpu_starves() -> None:
     snapshot = scenes.SCENES["data-bound"](TICK)
     bare = msgspec.structs.replace(snapshot.runs[0], starved_ratio=None, gpu_uuids=())
     finding = msgspec.structs.replace(scenes.NO_WORKERS, gpu=None)
-    snapshot = msgspec.structs.replace(snapshot, runs=(bare,), findings=(finding,))
-    assert runs_on(snapshot.gpus[0], snapshot) == [bare]
-    assert gpu_mark(snapshot.gpus[0], snapshot).word == "starved"
-    assert run_mark(bare, (finding,)).word == "starved" and run_mark(bare, ()).word == "running"
-    assert verdict(frame_of(snapshot))[1].startswith("GPU 0 29 % busy — starved by data loading")
+    snapshot = facts.complete(msgspec.structs.replace(snapshot, runs=(bare,), findings=(finding,)))
+    assert runs_text(snapshot.gpus[0]) == bare.name and condition_text(snapshot.gpus[0]) == "starved"
+    assert answer_of(frame_of(snapshot)).what.startswith(f"{bare.name}: GPU 0 29 % busy — starved by data")
 
 
 def test_several_hosts_put_the_severe_first_and_name_the_host() -> None:
@@ -89,30 +108,29 @@ def test_several_hosts_put_the_severe_first_and_name_the_host() -> None:
     other = msgspec.structs.replace(slow, host=msgspec.structs.replace(slow.host, hostname="lab-08"))
     frame = frame_of(busy, other)
     assert [finding.severity for _, finding in frame.findings()] == ["critical", "warning", "hint", "healthy"]
-    assert verdict(frame)[1].startswith("lab-08: GPU 0")
+    assert answer_of(frame).what.startswith("lab-08 resnet50-naive: GPU 0")
     host, finding = next(frame.findings())
-    assert findings.concerns(frame, host, finding) == "lab-08: resnet50-naive"
+    assert findings.concerns(frame, host, finding) == "lab-08 resnet50-naive"
 
 
 def test_links_are_shares_of_what_they_can_carry() -> None:
-    gpu = scenes.gpu(0, TICK)
-    limit = pcie_limit(gpu)
-    assert limit == pytest.approx(63e9, rel=0.01)
-    assert traffic(limit / 2 if limit else None, None, limit) == "50% —"
-    assert traffic(None, None, limit) == "—"
+    assert traffic(Pcie(receive_bytes_per_second=3e9, receive_ratio=0.5)) == "50% —"
+    assert traffic(Pcie(receive_bytes_per_second=3e9)) == "3G —"
+    assert traffic(Nvlink(bandwidth_bytes_per_second=1e9)) == "—"
 
 
 def test_processes_only_the_driver_knows_are_listed_too() -> None:
-    snapshot = msgspec.structs.replace(scenes.SCENES["one-busy"](TICK), processes=())
-    [entry] = processes.entries(frame_of(snapshot), processes.Order())
-    assert entry.process.pid == 4100 and entry.gpu_memory and entry.process.user is None
+    bare = msgspec.structs.replace(scenes.SCENES["one-busy"](TICK), processes=())
+    [entry] = processes.entries(frame_of(facts.complete(bare)), processes.Order())
+    assert entry.process.pid == 4100 and entry.process.gpu_memory_bytes and entry.process.user is None
 
 
 @pytest.mark.parametrize("sort", list(processes.SORTS))
 def test_every_column_sorts_and_unknown_values_come_last(sort: str) -> None:
     frame = frame_of(scenes.SCENES["eight"](TICK))
     for reverse in (False, True):
-        values = [processes.SORTS[sort](e) for e in processes.entries(frame, processes.Order(sort, reverse))]
+        ordered = processes.entries(frame, processes.Order(sort, reverse))
+        values = [processes.SORTS[sort](entry.process) for entry in ordered]
         known = [value for value in values if value is not None]
         assert known == sorted(known, reverse=reverse) and values[: len(known)] == known
 
@@ -132,9 +150,87 @@ def test_what_was_found_about_a_run_that_was_run_again_is_past() -> None:
     (old,) = (run for run in made.runs if any(f.run == run.id for f in made.findings))
     ended = msgspec.structs.replace(old, state="ended", ended=old.started + 60)
     again = msgspec.structs.replace(old, id="again", started=old.started + 100)
-    before = frame_of(msgspec.structs.replace(made, runs=(ended,)))
-    after = frame_of(msgspec.structs.replace(made, runs=(again, ended)))
+    before = frame_of(facts.complete(msgspec.structs.replace(made, runs=(ended,))))
+    after = frame_of(facts.complete(msgspec.structs.replace(made, runs=(again, ended))))
     assert any(f.run == old.id for _, f in before.findings())
     assert not any(f.run == old.id for _, f in after.findings())
     assert any(f.run == old.id for _, f in after.findings(past=True))
-    assert verdict(after)[1] != verdict(before)[1]
+    assert answer_of(after).what != answer_of(before).what
+
+
+def text_of(block: Block) -> str:
+    return "\n".join(line.text.rstrip() for line in (*block.head, *block.rows))
+
+
+MANY = scenes.SCENES["many"](TICK)
+
+
+def test_a_finding_begins_with_whom_it_is_about_and_is_wrapped_not_cut() -> None:
+    text = text_of(findings.table(frame_of(MANY), Room(60, 30)))
+    assert "▲ stuck-job Hung: no step for 10 min 03 s, stuck in" in text and "…" not in text
+    assert "py-spy dump --pid 4103" in text
+
+
+def test_equal_findings_are_one_and_their_command_is_readable() -> None:
+    text = text_of(findings.table(frame_of(MANY), Room(80, 30)))
+    assert text.count("Memory errors") == 1 and "Memory errors on GPUs 7–9" in text
+    joined = " ".join(text_of(one_finding.preview(scenes.ECC, Room(24, 30))).split())
+    assert "nvidia-smi -i 7 --gpu-reset" in joined
+
+
+def test_where_not_all_gpus_fit_the_idle_ones_are_one_line() -> None:
+    folded = text_of(gpus.table(frame_of(MANY), Room(80, 9)))
+    assert "18 idle: GPUs 6–23" in folded and folded.index("▲ 3") < folded.index("● 0")
+    assert "idle: " not in text_of(gpus.table(frame_of(MANY), Room(80, 30)))
+
+
+def test_a_hung_run_makes_no_steps_and_its_chart_ends() -> None:
+    stuck = next(run for run in MANY.runs if run.name == "stuck-job")
+    assert (stuck.iterations_per_second, stuck.samples_per_second) == (0.0, 0.0)
+    assert stuck.silent_windows == 10
+    for width in (48, 62, 100, 200):
+        chart = "\n".join(made.text for made in run_graphs.waterfall(stuck, Room(width, 30), 4))
+        assert "╱╱" in chart and "no step for 10 min 03 s" in chart
+
+
+def test_a_trend_is_a_change_and_a_run_that_is_over_has_no_speed() -> None:
+    text = text_of(runs.table(frame_of(MANY), Room(160, 30)))
+    assert "↓−87 %" in text and "failed: OutOfMemoryError" in text
+    assert "2.50" not in text
+
+
+def test_a_column_nobody_fills_is_not_there() -> None:
+    titles = text_of(gpus.table(frame_of(MANY), Room(200, 30))).splitlines()[0]
+    held = text_of(gpus.table(frame_of(scenes.SCENES["throttled"](TICK)), Room(200, 6))).splitlines()[0]
+    assert "held by" not in titles and "held by" in held
+
+
+def test_the_host_panel_shows_cores_pressure_disks_and_network() -> None:
+    text = text_of(host.table(frame_of(MANY), Room(160, 14)))
+    for part in (
+        "64 cores",
+        "load 21.4 19.8 18.1",
+        "CPU 3 % · memory 0 % · disk 12 %",
+        "nvme0n1 22 % busy",
+        "eth0 ↓",
+    ):
+        assert part in text
+    assert text.count("╭") == 4
+
+
+def test_words_and_a_user_narrow_what_is_shown() -> None:
+    frame = frame_of(MANY)
+    found = frame.picked(Pick(words="resnet"))
+    assert [run.name for _, run in found.runs()] == ["resnet50-naive"]
+    assert [gpu.index for _, gpu in found.gpus()] == [2]
+    assert all("resnet" in f.subject for _, f in found.findings())
+    assert not list(frame.picked(Pick(user="nobody")).gpus())
+    assert [gpu.index for _, gpu in frame.picked(Pick(user="maya")).gpus()] == [3, 2, 0, 1, 4, 5]
+
+
+def test_gpus_and_runs_can_be_ordered() -> None:
+    frame = frame_of(MANY)
+    assert [gpu.index for _, gpu in frame.picked(Pick("number")).gpus()] == list(range(24))
+    used = [gpu.memory_used_ratio or 0 for _, gpu in frame.picked(Pick("memory")).gpus()]
+    assert used == sorted(used, reverse=True)
+    assert next(frame.runs())[1].name == "stuck-job"

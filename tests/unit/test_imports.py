@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,57 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-ALLOWED = {"sdk": {"sdk"}, "trainers": {"trainers", "sdk"}, "monitor": {"monitor", "sdk.ring"}}
+ALLOWED = {
+    "sdk": {"sdk"},
+    "trainers": {"trainers", "sdk"},
+    "monitor": {"monitor", "sdk.knobs.catalog", "sdk.redact", "sdk.ring", "sdk.statistics", "sdk.units"},
+}
+ARROWS = {
+    # the floor
+    "model": set(),
+    "terminal": set(),
+    "calibration": {"model"},
+    # collectors
+    "gpu": {"model"},
+    "host": {"model"},
+    "runs": {"model"},
+    "traces": {"model"},
+    # judgement and memory
+    "advice": {"model"},
+    "comparison": {"model"},
+    "store": {"model", "comparison"},
+    "pipeline": {"model", "calibration", "gpu", "host", "runs", "advice", "store"},
+    "catalog": {"model", "comparison", "store", "pipeline"},
+    # faces
+    "client": {"model"},
+    "document": {"model", "catalog", "comparison", "store"},
+    "report": {"model", "client", "pipeline", "store", "terminal"},
+    "experiments": {"model", "comparison", "report", "store"},
+    "web": {"model", "catalog", "comparison", "document", "store"},
+    "tui": {"model", "client", "catalog", "comparison", "pipeline", "store"},
+    "doctor": {"model", "calibration", "client", "host"},
+    # commands on top
+    "daemon": {"model", "host", "pipeline", "store", "web"},
+    "cli": {
+        "model",
+        "advice",
+        "catalog",
+        "client",
+        "comparison",
+        "daemon",
+        "doctor",
+        "document",
+        "experiments",
+        "pipeline",
+        "report",
+        "runs",
+        "store",
+        "terminal",
+        "traces",
+        "tui",
+    },
+}
+"""Which rooms of `monitor` a room may import: every arrow there is, in the order of the layers."""
 OURS = ("sdk", "monitor", "trainers", "tests", "grafana")
 HEAVY = {"textual", "starlette", "uvicorn", "prometheus_client", "torch", "numpy", "sqlite3", "asyncio"}
 
@@ -53,6 +104,57 @@ def test_imports_go_one_way(package: str) -> None:
     assert wrong == []
 
 
+def room(module: str) -> str:
+    """The folder (or single file) directly below `monitor` that a module is in."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else ""
+
+
+def arrows() -> dict[str, set[str]]:
+    """Room of `monitor` → the rooms its files import."""
+    found: dict[str, set[str]] = {}
+    for path in sorted((ROOT / "monitor").rglob("*.py")):
+        own = path.relative_to(ROOT / "monitor").parts[0].removesuffix(".py")
+        names = {room(name) for name in imports(path) if name.startswith("monitor.")}
+        found.setdefault(own, set()).update(names - {own})
+    found.pop("__init__")
+    return found
+
+
+def listed() -> list[str]:
+    """The rooms of `monitor` in the order of ARCHITECTURE.md's table."""
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    return re.findall(r"^\| `monitor/(\w+)(?:/|\.py)` \|", text, re.MULTILINE)
+
+
+def test_every_arrow_between_rooms_is_known() -> None:
+    assert arrows() == ARROWS
+
+
+@pytest.mark.parametrize("order", [list(ARROWS), listed()], ids=["here", "in ARCHITECTURE.md"])
+def test_a_room_imports_only_what_comes_before_it(order: list[str]) -> None:
+    assert sorted(order) == sorted(ARROWS)
+    wrong = [
+        f"{one} imports {other}"
+        for one in order
+        for other in ARROWS[one]
+        if order.index(other) >= order.index(one)
+    ]
+    assert wrong == []
+
+
+def test_private_modules_of_the_sdk_stay_in_their_room() -> None:
+    """A module whose name begins with an underscore is imported only from its own folder."""
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in sorted((ROOT / "sdk").rglob("*.py"))
+        for name in sorted(imports(path))
+        if name.rpartition(".")[2].startswith("_")
+        and name.rpartition(".")[0] != ".".join(path.relative_to(ROOT).parent.parts)
+    ]
+    assert wrong == []
+
+
 def loaded_by(code: str) -> set[str]:
     """Top-level modules in a fresh interpreter after running `code`."""
     probe = f"{code}\nimport sys\nprint(*sorted(name.partition('.')[0] for name in sys.modules))"
@@ -79,6 +181,7 @@ def test_the_front_imports_no_command() -> None:
     assert loaded_by("import monitor.cli.main") & (HEAVY | {"psutil", "msgspec", "pynvml"}) == set()
 
 
-def test_the_daemon_needs_no_prometheus_client() -> None:
-    """Our own writer renders /metrics; the client library is for tests only."""
-    assert "prometheus_client" not in loaded_by("import monitor.daemon")
+def test_only_the_daemon_needs_the_metrics_library() -> None:
+    """`gpumon run` watches a training with a pipeline of its own: nothing of the web is in it."""
+    assert "prometheus_client" in loaded_by("import monitor.daemon.daemon")
+    assert "prometheus_client" not in loaded_by("import monitor.pipeline.pipeline, monitor.cli.run")

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from monitor.host.reader import HostReader
-from monitor.pipeline import Pipeline
-from monitor.settings import Settings
-from monitor.snapshot import Snapshot, decode, encode
+from monitor.model import facts
+from monitor.model.settings import Settings
+from monitor.model.snapshot import HISTORY_STEPS, decode, encode
+from monitor.pipeline.pipeline import Pipeline
+from monitor.store.store import Store
 
 
 @pytest.fixture
@@ -33,7 +35,7 @@ def test_every_collector_is_timed_by_itself(settings: Settings) -> None:
     snapshot = pipeline.tick()
     pipeline.close()
     assert [collector.name for collector in snapshot.collectors] == [
-        "rings", "host", "gpu", "processes", "runs", "advice",
+        "rings", "host", "gpu", "holders", "processes", "runs", "facts", "advice", "conditions",
     ]  # fmt: skip
     assert all(collector.ok and collector.seconds >= 0 for collector in snapshot.collectors)
 
@@ -61,20 +63,29 @@ def test_a_failing_collector_costs_its_own_readings_only(
     assert healed.host.memory is not None
 
 
-def test_predictions_go_to_the_ledger_when_they_change(settings: Settings) -> None:
-    from tests import scene
+@pytest.mark.parametrize(("name", "part"), [("join", "facts"), ("judge", "conditions")])
+def test_facts_that_cannot_be_worked_out_end_nothing(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, name: str, part: str
+) -> None:
+    """A mistake of ours that one run brings out must not end the daemon for everybody."""
 
-    written: list[float] = []
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
 
-    class Ledger:
-        def append(self, snapshot: Snapshot) -> None: ...
-
-        def record_prediction(self, run: object, finding: scene.Finding) -> None:
-            assert finding.speedup is not None
-            written.append(finding.speedup.likely)
-
+    monkeypatch.setattr(facts, name, broken)
     pipeline = Pipeline(settings)
-    for _ in range(3):
-        pipeline._keep(Ledger(), scene.snapshot())  # type: ignore[arg-type]
+    snapshot = pipeline.tick()
     pipeline.close()
-    assert written == [1.8]
+    assert [one.name for one in snapshot.collectors if not one.ok] == [part] and len(snapshot.gpus) == 2
+
+
+def test_steps_the_history_had_to_give_up_are_counted_in_the_snapshot(
+    settings: Settings, tmp_path: Path
+) -> None:
+    store = Store(tmp_path / "history.db")
+    pipeline = Pipeline(settings, store=store)
+    store.lost_steps = 7
+    snapshot = pipeline.tick()
+    pipeline.close()
+    store.close()
+    assert snapshot.dropped[HISTORY_STEPS] == 7

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from monitor import settings
-from monitor.errors import UserError
+from monitor.model import settings
+from monitor.model.errors import UserError
 
 
 def parse(*flags: str) -> argparse.Namespace:
@@ -31,14 +31,23 @@ EVERY = {
     "dir": ("/rings", (Path("/rings"),)),
     "listen": (":9000", "0.0.0.0:9000"),
     "socket": ("none", None),
+    "socket_mode": ("0660", 0o660),
     "web_config": ("/w.yml", Path("/w.yml")),
     "allow_host": ("a,b", ("a", "b")),
+    "show_commands": ("yes", True),
+    "insecure": ("yes", True),
+    "pod_resources": ("/k.sock", Path("/k.sock")),
+    "gpu_jobs": ("none", None),
     "store": ("/h.db", Path("/h.db")),
     "store_max_size": ("2GiB", 2 << 30),
     "store_max_age": ("7d", 7 * 86400.0),
+    "keep_ended": ("30s", 30.0),
     "policy": ("/p.toml", Path("/p.toml")),
+    "compat": ("dcgm", "dcgm"),
+    "per_link": ("yes", True),
     "max_runs": ("5", 5),
     "max_ranks": ("6", 6),
+    "max_processes": ("8", 8),
     "max_scalars": ("7", 7),
 }
 
@@ -50,9 +59,10 @@ def test_the_table_above_is_complete() -> None:
 @pytest.mark.parametrize("name", EVERY)
 def test_every_option_as_flag_variable_and_key(name: str, tmp_path: Path) -> None:
     text, value = EVERY[name]
-    extra = {"GPUMON_SOURCE": "simulated"} if name == "scenario" else {}
-    config = write(tmp_path, f'{name} = "{text}"\n')
-    by_flag = settings.load(parse(settings.flag(name), text), extra)
+    extra = {"GPUMON_SOURCE": "simulated"} if name in ("scenario", "gpus") else {}
+    switch = value is True
+    config = write(tmp_path, f"{name} = true\n" if switch else f'{name} = "{text}"\n')
+    by_flag = settings.load(parse(settings.flag(name), *([] if switch else [text])), extra)
     by_variable = settings.load(parse(), {settings.variable(name): text, **extra})
     by_file = settings.load(parse("--config", config), extra)
     assert [getattr(found, name) for found in (by_flag, by_variable, by_file)] == [value] * 3
@@ -70,7 +80,9 @@ def test_lists_in_the_file_and_repeated_flags(tmp_path: Path) -> None:
     assert settings.load(parse("--config", config), {}).dir == (Path("/a"), Path("/b"))
     found = settings.load(parse("--dir", "/c", "--dir", "/d"), {})
     assert found.dir == (Path("/c"), Path("/d"))
-    assert found.socket == Path("/c/gpumon.sock"), "a client with the same directory finds the socket"
+    same = settings.load(None, {"GPUMON_DIR": "/c"})
+    assert found.socket == same.socket, "a client with the same directory finds the socket"
+    assert found.socket != settings.load(None, {"GPUMON_DIR": "/d"}).socket
 
 
 @pytest.mark.parametrize(
@@ -79,6 +91,7 @@ def test_lists_in_the_file_and_repeated_flags(tmp_path: Path) -> None:
         ("intervall = 1\n", "unknown key 'intervall', did you mean 'interval'?"),
         ("[tables]\n", "unknown key 'tables'"),
         ("interval = true\n", "interval: True is not a value"),
+        ("insecure = 'yes'\n", "insecure: 'yes' is not a value"),
         ("interval = 'soon'\n", "interval: 'soon' is not of the form"),
         ("interval = 0.001\n", "must be between 50ms and 1h"),
         ("gpus = 0\n", "must be a whole number from 1"),

@@ -1,1 +1,1 @@
-"""The one training loop, and what stands around it: updates, checkpoints, ranks, progress, watch."""
+"""What surrounds the training loop (`trainers/loop.py`): checkpoints, ranks, progress, records, marks."""

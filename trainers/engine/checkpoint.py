@@ -3,37 +3,38 @@
 from __future__ import annotations
 
 import os
-import pickle
 import random
-import zipfile
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from trainers.errors import TrainerError
+from trainers.errors import EXIT_FAILED, TrainerError
 
-VERSION = 1
+VERSION = 2
+AFRESH = "remove it, or start afresh with --resume never"
 
 
 def rng_state() -> dict[str, Any]:
     """All generators a training step may draw from."""
-    name, keys, position, has_gauss, gauss = np.random.get_state()
+    name, keys, position, has_gauss, gauss = np.random.get_state(legacy=True)
     return {
         "torch": torch.get_rng_state(),
         "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
-        "numpy": [name, torch.from_numpy(keys.astype(np.int64)), position, has_gauss, gauss],
+        "numpy": [name, torch.from_numpy(np.asarray(keys, np.int64)), position, has_gauss, gauss],
         "python": random.getstate(),
     }
 
 
 def set_rng_state(state: dict[str, Any]) -> None:
-    torch.set_rng_state(state["torch"])
+    """Generator states are host tensors, wherever the checkpoint was loaded to."""
+    torch.set_rng_state(state["torch"].cpu())
     if state["cuda"]:
-        torch.cuda.set_rng_state_all(state["cuda"])
+        torch.cuda.set_rng_state_all([part.cpu() for part in state["cuda"]])
     name, keys, *rest = state["numpy"]
-    np.random.set_state((name, keys.numpy().astype(np.uint32), *rest))
+    np.random.set_state((name, keys.cpu().numpy().astype(np.uint32), *rest))
     version, internal, gauss = state["python"]
     random.setstate((version, tuple(internal), gauss))
 
@@ -46,30 +47,47 @@ def seed_everything(seed: int) -> None:
 
 def save(path: Path, content: dict[str, Any]) -> None:
     """Write beside, flush to disk, rename: a crash leaves the old checkpoint, never half a new one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(f".tmp{os.getpid()}")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         with open(temporary, "wb") as stream:
             torch.save({"version": VERSION, **content}, stream)
             stream.flush()
             os.fsync(stream.fileno())
         temporary.replace(path)
-    except OSError as error:
-        raise TrainerError(f"checkpoint {path} cannot be written: {error.strerror or error}") from error
+    except (OSError, RuntimeError) as error:  # torch's writer turns a failed write into a RuntimeError
+        before = "; the one from before is kept" if path.exists() else ""
+        raise TrainerError(
+            f"checkpoint {path} cannot be written: {_cause(error)}{before}",
+            hint="free some disk space or choose another --out",
+            code=EXIT_FAILED,
+        ) from error
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def load(path: Path, device: torch.device | str = "cpu") -> dict[str, Any]:
-    """A checkpoint, as data only: nothing in the file is executed."""
+def _cause(error: BaseException) -> str:
+    """The operating system's own words when there are any, wherever in the chain they are."""
+    link: BaseException | None = error
+    while link is not None:
+        if isinstance(link, OSError) and link.strerror:
+            return link.strerror
+        link = link.__context__
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
+
+
+def load(path: Path, device: torch.device | str = "cpu", *, keys: Collection[str] = ()) -> dict[str, Any]:
+    """A checkpoint that has these keys, as data only: nothing in the file is executed."""
     try:
         content = torch.load(path, map_location=device, weights_only=True)
-    except (OSError, RuntimeError, EOFError, pickle.UnpicklingError, zipfile.BadZipFile) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise TrainerError(
-            f"checkpoint {path} is broken: {reason}",
-            hint="remove it, or start afresh with --resume never",
-        ) from error
+    except OSError as error:
+        raise TrainerError(f"checkpoint {path} cannot be read: {error.strerror}", hint=AFRESH) from error
+    except Exception as error:
+        # torch's own words would advise to execute the file's content
+        raise TrainerError(f"{path} is not a checkpoint, or a damaged one", hint=AFRESH) from error
     if not isinstance(content, dict) or content.get("version") != VERSION:
-        raise TrainerError(f"{path} is not a checkpoint of this version of the trainers")
+        raise TrainerError(f"{path} is not a checkpoint of this version of the trainers", hint=AFRESH)
+    missing = [key for key in keys if key not in content]
+    if missing:
+        raise TrainerError(f"checkpoint {path} has no {', '.join(missing)}", hint=AFRESH)
     return content

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the step that runs is finished, the state is saved, then the run ends."""
+"""Ctrl-C and SIGTERM: the current step finishes, the state is saved, then the run ends."""
 
 from __future__ import annotations
 

@@ -1,10 +1,13 @@
-"""What people see while it trains: a progress line with it/s and the live bottleneck."""
+"""What people see while it trains: a progress line with rates, ETA and the live bottleneck."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+
+from sdk import units
+from trainers.engine.state import Position
 
 
 class Progress:
@@ -31,7 +34,9 @@ class Progress:
         seconds = max(1e-9, time.perf_counter() - self.begun)
         return self.steps / seconds, self.samples / seconds
 
-    def show(self, epoch: int, step: int, done: float, loss: float | None) -> None:
+    def show(
+        self, at: Position, done: float, samples_left: int, loss: float | None, norms: Mapping[str, float]
+    ) -> None:
         """Draw it. The bottleneck is asked for at most once a second."""
         if self.quiet:
             return
@@ -39,14 +44,11 @@ class Progress:
         if now - self.asked > 1.0:
             self.asked, self.cause = now, self.bottleneck()
         steps, samples = self.rates()
-        parts = [
-            f"epoch {epoch}",
-            f"{done:4.0%}",
-            f"step {step}",
-            f"{steps:.1f} it/s",
-            f"{samples:.0f} samples/s",
-        ]
+        parts = [f"epoch {at.epoch}", f"{units.percent(done):>5}", f"step {at.step}"]
+        parts += [f"{units.number(steps)} it/s", f"{units.whole(samples)} samples/s"]
+        parts += [f"ETA {units.duration(samples_left / samples)}"]  # without validation
         parts += [f"loss {loss:.4f}"] if loss is not None else []
+        parts += [f"{name.replace('_', ' ')} {units.number(value)}" for name, value in norms.items()]
         parts += [f"most time: {self.cause}"] if self.cause else []
         line = " · ".join(parts)
         sys.stderr.write(f"\r\x1b[K{line}" if self.live else f"{line}\n")

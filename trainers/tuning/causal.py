@@ -33,7 +33,7 @@ class CausalReluConv(torch.autograd.Function):
         return out.view(-1, time, batch)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         flat, weight, out = ctx.saved_tensors
         _, time, batch = ctx.shape
         gradient = torch.ops.aten.threshold_backward(gradient.reshape(len(weight), -1), out, 0)
@@ -53,6 +53,14 @@ class CausalReluConv(torch.autograd.Function):
             to_residual,
             None,
         )
+
+
+def causal_relu_conv(
+    x: Tensor, weight: Tensor, bias: Tensor | None, residual: Tensor | None, dilation: int
+) -> Tensor:
+    """The function above, called as one calls a function."""
+    out: Tensor = CausalReluConv.apply(x, weight, bias, residual, dilation)  # type: ignore[no-untyped-call]
+    return out
 
 
 def _shifts(dilation: int, time: int, batch: int) -> list[tuple[int, int]]:

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-MODES = ("default", "reduce-overhead", "max-autotune")
-
 
 @dataclass
 class CompileReport:

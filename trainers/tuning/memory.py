@@ -1,15 +1,19 @@
-"""Memory: an optimizer that halves the batch when memory runs out, tiers by hardware, suggestions."""
+"""Memory: an optimizer that keeps its use below 80 %, tiers by hardware, suggestions."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 
-from trainers.data.cache import available_memory
+from trainers.datasets.cache import available_memory
 
 HIGH_WATER = 0.8
 """The document's bound: memory use should stay below 80 %."""
+CHECK_EVERY = 10
+"""Steps between two looks at the memory."""
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -21,40 +25,42 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 @dataclass(kw_only=True)
 class MemoryOptimizer:
-    """Adapts the batch size: out of memory halves it, `grow_after` good steps double it again.
+    """Adapts the batch size: above the high-water mark or out of memory it is halved, after
+    `grow_after` good checks with room for twice as much it is doubled again.
 
-    `unit` keeps a structure whole: a P×K batch shrinks in steps of K.
+    `unit` keeps a structure whole: a P×K batch shrinks in steps of K, a batch of ranks in equal parts.
     """
 
     batch_size: int
     unit: int = 1
-    grow_after: int = 200
+    grow_after: int = 20
     halvings: int = 0
-    good_steps: int = 0
+    good_checks: int = 0
     wanted: int = 0
 
     def __post_init__(self) -> None:
         self.wanted = self.wanted or self.batch_size
 
-    def on_out_of_memory(self) -> bool:
+    def shrink(self) -> bool:
         """Halve; False when it cannot get smaller."""
         smaller = self.batch_size // 2 // self.unit * self.unit
         if smaller < self.unit:
             return False
-        self.batch_size, self.good_steps = smaller, 0
+        self.batch_size, self.good_checks = smaller, 0
         self.halvings += 1
         # A size that failed is tried again ever more rarely.
         self.grow_after *= 2 if self.halvings > 1 else 1
         return True
 
-    def on_step(self, used_ratio: float | None) -> bool:
-        """Count a good step; True when the batch size has grown back."""
-        self.good_steps += 1
-        if self.batch_size >= self.wanted or self.good_steps < self.grow_after:
+    def on_check(self, used: float) -> bool:
+        """Look at the share of memory in use; True when the batch size has changed."""
+        if used > HIGH_WATER:
+            return self.shrink()
+        self.good_checks += 1
+        room = 2 * used <= HIGH_WATER
+        if self.batch_size >= self.wanted or self.good_checks < self.grow_after or not room:
             return False
-        if used_ratio is not None and used_ratio * 2 > 1 + HIGH_WATER:
-            return False
-        self.batch_size, self.good_steps = min(self.wanted, self.batch_size * 2), 0
+        self.batch_size, self.good_checks = min(self.wanted, self.batch_size * 2), 0
         return True
 
 
@@ -65,12 +71,22 @@ def device_memory_bytes(device: torch.device) -> int:
     return available_memory()
 
 
-def used_ratio(device: torch.device) -> float | None:
-    """Share of the GPU's memory in use; None on a CPU, where others share it."""
-    if device.type != "cuda":
-        return None
-    free, total = torch.cuda.mem_get_info(device)
-    return 1 - free / total
+def used_ratio(device: torch.device) -> float:
+    """Share of the memory in use: the GPU's, or this process's part of what it could have on the host."""
+    if device.type == "cuda":
+        free, total = torch.cuda.mem_get_info(device)
+        return float(1 - free / total)
+    own = resident_bytes()
+    return own / max(1, own + available_memory())
+
+
+def resident_bytes() -> int:
+    """What this process holds in memory now; 0 where the kernel does not tell."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    except (OSError, IndexError, ValueError):
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def release(device: torch.device) -> None:

@@ -48,6 +48,3 @@ class Clipper:
             if parameter.grad is not None:
                 parameter.grad.mul_(scale)
         return norm
-
-    def state(self) -> Tensor | None:
-        return self.running

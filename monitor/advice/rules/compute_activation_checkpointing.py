@@ -1,6 +1,7 @@
 """Activations are recomputed although memory is free.
 
-Looks at: gradient checkpointing seen in forward, device or host memory in use.
+Looks at: gradient checkpointing seen in forward, device or host memory in use; on a GPU whether the
+    activations of all blocks would fit.
 Why: Checkpointing trades a second forward pass for memory; with memory to spare the trade buys nothing.
 Remedy: switch it off, or checkpoint only the largest blocks.
 Gain: the recomputed forward, a good quarter of both passes, and what each block costs by itself.
@@ -8,47 +9,72 @@ Gain: the recomputed forward, a good quarter of both passes, and what each block
 
 from __future__ import annotations
 
-from monitor.advice.computing import compute_change, memory_used
-from monitor.advice.context import RunContext
-from monitor.advice.finding import percent
+from monitor.advice.context.run import RunContext
+from monitor.advice.evidence import frameworks
+from monitor.advice.evidence.compute_cost import STATE_COPIES, TARGET_MEMORY, memory_used, passes_change
+from monitor.advice.prediction.gain import Bounds
+from monitor.advice.prediction.step_model import Change
 from monitor.advice.rule import Advice, rule
-from monitor.advice.whatif import Change
+from monitor.model import units
 
 REPEATED = 0.27
 """The repeated forward's share of the passes, where backward takes 1.7 times a forward."""
 BLOCK_SECONDS, MOST_OWN = 0.00045, 0.5
-"""What checkpointing costs a block on the host, both passes together, and its share of them at most."""
+"""What checkpointing costs a block on the host, both passes together (measured apart, docs/advice.md), and
+its share of them at most."""
+SAVED = Bounds(low=0.6, likely=1.0, high=1.3)
+"""Of the cost worked out below: what is saved. Judgement: how the passes compare differs by model."""
+LEAST_LEFT = 0.1
+"""Of both passes: what is left at least."""
 
 
-@rule("compute.activation_checkpointing", bonus=0.5, suppresses=("compute.small_batch",))
+@rule(
+    "compute.activation_checkpointing",
+    "Activation checkpointing",
+    settings=("model.checkpointing",),
+    bonus=0.5,
+    suppresses=("compute.small_batch",),
+)
 def check(run: RunContext) -> Advice | None:
     if run.setting("model", "checkpointing") is not True:
         return None
     used = memory_used(run)
-    if used is None or used > 0.6:
+    if used is None or used > run.policy.memory_low or (run.has_cuda and not _fits(run)):
         return None
     share = run.compute_share
     return Advice(
-        title=f"Activation checkpointing is on while only {percent(used)} of the memory is used: every "
+        title=f"Activation checkpointing is on while only {units.percent(used)} of the memory is used: every "
         "forward is computed twice",
         remedy="Switch gradient checkpointing off (or limit it to the largest blocks): the memory for the "
-        "activations is there.",
-        change="- y = torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)\n+ y = block(x)",
+        "activations is there." + frameworks.setting(run, "checkpointing"),
+        effect="identical",
+        price="memory for the activations of every block",
         evidence={"compute_share": share, "checkpointing": True, "memory_used_ratio": used},
-        what=_again(run, 1.0),
-        low=_again(run, 0.6),
-        high=_again(run, 1.3),
-        because=f"the second forward goes, on {percent(share)} of the step",
-        severity=None,
+        gain=SAVED.of(lambda part: _without(run, part)),
+        because=f"the second forward pass is not needed, on {units.percent(share)} of the step",
     )
 
 
-def _again(run: RunContext, factor: float) -> Change:
+def _blocks(run: RunContext) -> float:
+    """Checkpointed blocks a step; 0 when they were not counted."""
+    return run.scalar("checkpoint.blocks_per_step") or 0.0
+
+
+def _fits(run: RunContext) -> bool:
+    """Whether all activations would fit into the GPU. With checkpoints the peak holds those of one block, so
+    without them there are at most as many times more as there are blocks."""
+    gpu, peak = (run.gpus[0] if run.gpus else None), run.scalar("cuda.max_allocated_bytes")
+    blocks = _blocks(run)
+    if gpu is None or not gpu.memory_total_bytes or not peak or not blocks:
+        return False
+    state = min(peak, STATE_COPIES * (run.count("model", "parameter_bytes") or 0))
+    return state + (peak - state) * blocks <= TARGET_MEMORY * gpu.memory_total_bytes
+
+
+def _without(run: RunContext, factor: float) -> Change:
     """The passes without the forward that backward repeats, and without what each checkpointed block
     costs by itself (random state kept, hooks, a graph of its own), which a GPU hides."""
     passes = sum(run.seconds(phase) for phase in run.forward_phases)
-    spots = [spot for spot in run.hotspots if "checkpoint(" in spot.code and spot.calls]
-    blocks = 0.0 if run.has_cuda else max((spot.calls or 0.0 for spot in spots), default=1.0)
-    own = min(MOST_OWN * passes, blocks * BLOCK_SECONDS)
+    own = 0.0 if run.has_cuda else min(MOST_OWN * passes, max(1.0, _blocks(run)) * BLOCK_SECONDS)
     gone = own + REPEATED * (passes - own)
-    return compute_change(run, max(0.1, 1.0 - factor * gone / passes) if passes > 0 else 1.0)
+    return passes_change(run, max(LEAST_LEFT, 1.0 - factor * gone / passes) if passes > 0 else 1.0)

@@ -1,37 +1,47 @@
 """Mixed precision is off on a GPU that has tensor cores.
 
-Looks at: autocast not seen in forward, float32 model, compute share, GPU generation.
+Looks at: autocast not seen in forward, float32 model, compute share, the share of matrix kernels.
 Why: Tensor cores do 16-bit matrix work several times faster and halve the memory traffic; float32 leaves
     them idle.
 Remedy: `torch.autocast('cuda', dtype=torch.bfloat16)` around forward and loss (float16 with a GradScaler
     on older cards).
-Gain: Amdahl on forward + backward, at 1.3–2 times on that part.
+Gain: Amdahl on the products of matrices, at 1.3–2 times on that part.
 """
 
 from __future__ import annotations
 
-from monitor.advice.computing import compute_change
-from monitor.advice.context import RunContext
-from monitor.advice.finding import percent
+from monitor.advice.context.run import RunContext
+from monitor.advice.evidence import frameworks
+from monitor.advice.evidence.compute_cost import kernels, matrix_change
+from monitor.advice.prediction.gain import Bounds
 from monitor.advice.rule import Advice, rule
+from monitor.model import units
+
+LEFT = Bounds(low=0.85, likely=0.62, high=0.45)
+"""Share of both passes that is left in 16 bits. A literature value; never checked on a GPU here."""
 
 
-@rule("compute.amp_off")
+@rule("compute.amp_off", "Mixed precision off", settings=("precision.autocast",))
 def check(run: RunContext) -> Advice | None:
     if not run.has_cuda or run.setting("precision", "autocast") is not False:
         return None
     if run.setting("model", "dtype") not in ("torch.float32", "float32"):
         return None
-    share = run.compute_share
+    share, seen = run.compute_share, kernels(run)
     return Advice(
-        title=f"Mixed precision is off: forward and backward ({percent(share)} of the step) run in float32",
+        title="Mixed precision is off: forward and backward "
+        f"({units.percent(share)} of the step) run in float32",
         remedy="Run forward and loss under autocast with bfloat16 (no scaler needed); watch the loss for "
-        "the first epochs.",
-        change='+ with torch.autocast("cuda", dtype=torch.bfloat16):\n      loss = criterion(model(x), y)',
-        evidence={"compute_share": share, "autocast": False, "gpu": run.setting("gpu_name")},
-        what=compute_change(run, 0.62),
-        low=compute_change(run, 0.85),
-        high=compute_change(run, 0.45),
-        because=f"16-bit matrix work runs at 1.2–2.2 times the speed, on {percent(share)} of the step",
-        severity=None,
+        "the first epochs." + frameworks.setting(run, "amp"),
+        effect="rounding",
+        price="activations in 16 bits: about three decimal digits",
+        avoid="float16 without a gradient scaler; bfloat16 needs none.",
+        evidence={
+            "compute_share": share,
+            "matrix_kernels_share": seen.matrix if seen else None,
+            "autocast": False,
+            "gpu": run.setting("gpu_name"),
+        },
+        gain=matrix_change(run, LEFT),
+        because=f"16-bit matrix work runs at 1.2–2.2 times the speed, on {units.percent(share)} of the step",
     )

@@ -9,33 +9,62 @@ Gain: forward and backward at two thirds to a fifth of their time, by how forwar
 
 from __future__ import annotations
 
-from monitor.advice.computing import compute_change
-from monitor.advice.context import RunContext
-from monitor.advice.finding import percent
+from dataclasses import replace
+
+from monitor.advice.context.run import RunContext
+from monitor.advice.evidence import edits, frameworks
+from monitor.advice.evidence.compute_cost import compute_change, own_change
+from monitor.advice.prediction.gain import Bounds
+from monitor.advice.prediction.step_model import Change, scaled
 from monitor.advice.rule import Advice, rule
+from monitor.model import units
+
+FASTEST_LEFT, SLOWEST_LEFT, PER_FORWARD = 0.25, 0.62, 0.15
+"""Share of both passes that is left: at least, where forward is free, and how much less for each time that
+forward takes as long as backward. Measured apart on a CPU (docs/advice.md)."""
+LEFT_UNKNOWN = 0.5
+"""The same where backward was not seen."""
+LEAST_GAIN_LEFT, DOUBT = 0.85, Bounds(low=1.45, likely=1.0, high=0.65)
+"""What is left for the least gain at most, and factors on what is left. Judgement."""
 
 
 @rule(
     "compute.anomaly_mode",
+    "Anomaly detection",
+    settings=("anomaly",),
     bonus=0.5,
-    suppresses=("compute.small_batch", "compute.python_loop", "compute.user_code"),
+    suppresses=(
+        "compute.small_batch",
+        "compute.python_loop",
+        "compute.user_code",
+        "compute.sync_every_step",
+        "compute.launch_bound",
+    ),
 )
 def check(run: RunContext) -> Advice | None:
     if run.setting("anomaly") is not True:
         return None
     share, left = run.compute_share, _left(run)
     return Advice(
-        title=f"Anomaly detection is on: every operation records a stack trace ({percent(share)} of the "
-        "step is forward and backward)",
-        remedy="Remove set_detect_anomaly(True) (or keep it for the steps around a NaN only).",
-        change="- torch.autograd.set_detect_anomaly(True)",
+        title="Anomaly detection is on: every operation records a stack trace "
+        f"({units.percent(share)} of the step is forward and backward)",
+        remedy="Remove set_detect_anomaly(True) (or keep it for the steps around a NaN only)."
+        + frameworks.setting(run, "anomaly"),
+        change=edits.first_argument(run, "anomaly", "False"),
+        effect="identical",
         evidence={"compute_share": share, "anomaly": True},
-        what=compute_change(run, left),
-        low=compute_change(run, min(0.85, 1.45 * left)),
-        high=compute_change(run, 0.65 * left),
-        because=f"tracing and NaN checks go, on {percent(share)} of the step",
+        gain=DOUBT.of(lambda factor: _untraced(run, min(max(LEAST_GAIN_LEFT, left), factor * left))),
+        because=f"tracing and NaN checks go, on {units.percent(share)} of the step",
         severity="warning",
     )
+
+
+def _untraced(run: RunContext, left: float) -> Change:
+    """On a device it is the host that traces, and every check for NaN is a wait."""
+    if run.lanes is None:
+        return compute_change(run, left)
+    tracing = scaled(own_change(run, run.forward_phases, "anomaly"), 1.0 - left)
+    return replace(tracing, syncs_left=0.0)
 
 
 def _left(run: RunContext) -> float:
@@ -43,5 +72,5 @@ def _left(run: RunContext) -> float:
     where forward is long against backward, the operations are small and tracing is most of it."""
     forward, backward = (run.seconds(phase) for phase in run.forward_phases)
     if backward <= 0:
-        return 0.5
-    return max(0.25, 0.62 - 0.15 * forward / backward)
+        return LEFT_UNKNOWN
+    return max(FASTEST_LEFT, SLOWEST_LEFT - PER_FORWARD * forward / backward)

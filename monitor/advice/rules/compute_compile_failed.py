@@ -9,13 +9,22 @@ Gain: what compile would give on forward + backward.
 
 from __future__ import annotations
 
-from monitor.advice.computing import compute_change
-from monitor.advice.context import RunContext
-from monitor.advice.finding import percent
+from monitor.advice.context.run import RunContext
+from monitor.advice.evidence.compute_cost import passes_change
+from monitor.advice.prediction.gain import Bounds
 from monitor.advice.rule import Advice, rule
+from monitor.model import units
+
+LEFT = Bounds(low=1.0, likely=0.85, high=0.6)
+"""Share of both passes that is left when compilation works. A literature value,
+never checked on a GPU here."""
 
 
-@rule("compute.compile_failed", suppresses=("compute.compile_off", "compute.graph_breaks"))
+@rule(
+    "compute.compile_failed",
+    "Compilation failed",
+    suppresses=("compute.compile_off", "compute.graph_breaks"),
+)
 def check(run: RunContext) -> Advice | None:
     used, failed = run.setting("compile", "used"), run.setting("compile", "failed")
     graphs = run.count("compile", "graphs")
@@ -27,11 +36,9 @@ def check(run: RunContext) -> Advice | None:
         title=f"torch.compile (mode {mode}) is in the script but no graph was captured: the model runs "
         "eagerly",
         remedy="Run once with TORCH_LOGS=graph_breaks to see why; compile the inner module, or take it out.",
-        change="+ TORCH_LOGS=graph_breaks python train.py …",
+        change=f"TORCH_LOGS=graph_breaks {run.run.command or 'python train.py'}",
         evidence={"graphs": graphs, "failed": failed, "mode": mode, "compute_share": share},
-        what=compute_change(run, 0.85),
-        low=compute_change(run, 1.0),
-        high=compute_change(run, 0.6),
-        because=f"compiled code would touch {percent(share)} of the step",
-        severity="warning" if failed is True or graphs == 0 else None,
+        gain=LEFT.of(lambda left: passes_change(run, left)),
+        because=f"compiled code would touch {units.percent(share)} of the step",
+        severity="warning",
     )

@@ -9,27 +9,33 @@ Gain: Amdahl on forward + backward, 1.1–1.4 times on that part.
 
 from __future__ import annotations
 
-from monitor.advice.computing import compute_change
-from monitor.advice.context import RunContext
-from monitor.advice.finding import percent
+from monitor.advice.context.run import RunContext
+from monitor.advice.evidence import frameworks
+from monitor.advice.evidence.compute_cost import passes_change
+from monitor.advice.prediction.gain import Bounds
 from monitor.advice.rule import Advice, rule
+from monitor.model import units
+
+LEFT = Bounds(low=0.97, likely=0.82, high=0.68)
+"""Share of both passes that is left of a compiled model. A literature value; never checked on a GPU here."""
 
 
-@rule("compute.compile_off")
+@rule("compute.compile_off", "Model not compiled", settings=("model.compiled", "compile.used"))
 def check(run: RunContext) -> Advice | None:
-    if not run.has_cuda or run.setting("compile", "used") is not False:
+    off = run.setting("compile", "used") is False or run.setting("model", "compiled") is False
+    if not run.has_cuda or not off or run.setting("compile", "used") is True:
         return None
-    if run.run.steps < 500:
+    if run.run.steps < run.policy.compile_steps:
         return None
     share = run.compute_share
     return Advice(
-        title=f"The model is not compiled: forward and backward are {percent(share)} of the step",
-        remedy="Compile the model once before the loop; the first iterations take longer and do not count.",
-        change="+ model = torch.compile(model)",
+        title=f"The model is not compiled: forward and backward are {units.percent(share)} of the step",
+        remedy="Compile the model once before the loop; the first iterations take longer and do not count."
+        + frameworks.setting(run, "compile"),
+        effect="rounding",
+        price="compilation in the first steps",
         evidence={"compute_share": share, "compile_used": False},
-        what=compute_change(run, 0.82),
-        low=compute_change(run, 0.97),
-        high=compute_change(run, 0.68),
-        because=f"fused kernels run at 1.1–1.4 times the speed, on {percent(share)} of the step",
+        gain=LEFT.of(lambda left: passes_change(run, left)),
+        because=f"fused kernels run at 1.1–1.4 times the speed, on {units.percent(share)} of the step",
         severity="hint",
     )

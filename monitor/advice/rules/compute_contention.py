@@ -2,42 +2,91 @@
 
 Looks at: CPU of processes outside the run, CPU pressure.
 Why: A training loop launches work from one thread; when that thread waits for a core, the GPU waits too.
-Remedy: move the other jobs, or pin this one to its own cores.
+Remedy: move the other jobs, lower their priority, or keep them to some of the cores.
 Gain: the pressure's share of the time, at most.
 """
 
 from __future__ import annotations
 
-from monitor.advice.context import RunContext
-from monitor.advice.finding import percent
+from monitor.advice.context.run import RunContext
+from monitor.advice.prediction.gain import Bounds
+from monitor.advice.prediction.step_model import Change
 from monitor.advice.rule import Advice, rule
-from monitor.advice.whatif import Change
+from monitor.model import units
+from monitor.model.policy import Policy
+
+SAVED = Bounds(low=0.0, likely=0.5, high=1.0)
+"""Share of the waiting that ends when the others leave. Judgement: a run's own tasks compete, too."""
+MOST_WAITED = 0.5
+"""Share of the time that waiting for a core can cost at most, whatever the pressure."""
+LEAST_POINTS = 3
+"""Readings of a run's time that are enough for its median."""
 
 
-@rule("compute.contention")
+@rule(
+    "compute.contention",
+    "CPU contention",
+    steps=False,
+    suppresses=(
+        "trend.decay",
+        "trend.periodic_stalls",
+        "compute.small_batch",
+        "compute.threads_few",
+        "input.prefetch_low",
+    ),
+)
 def check(run: RunContext) -> Advice | None:
+    if run.device is not None and run.device.bound == "device":
+        return None  # the GPU has work all the time: a host that waits for a core delays nobody
     cpu = run.snapshot.host.cpu
-    if not run.live or cpu is None or cpu.utilization_ratio is None or not run.processes:
+    found = (_now(run) if run.live else _over_the_run(run)) if cpu is not None else None
+    if cpu is None or found is None:
         return None
-    known = [process.cpu_ratio for process in run.processes if process.cpu_ratio is not None]
-    if not known:
-        return None
-    other = cpu.utilization_ratio - sum(known) / cpu.cores
-    pressure = cpu.pressure.some_ratio
-    if other < run.policy.other_cpu or cpu.utilization_ratio < run.policy.cpu_full or (pressure or 0.0) < 0.2:
-        return None
-    lasting = len(run.history) >= 30 and run.other_cores >= 0.6 * cpu.cores
-    heavy = lasting and other >= 0.6 and (pressure or 0.0) >= 0.5
-    waited = min(0.5, pressure or 0.0)
+    other, pressure = found
+    waited = min(MOST_WAITED, pressure)
+    use, wait = ("use", "wait") if run.live else ("used", "waited")
     return Advice(
-        title=f"Other processes use {percent(other)} of all cores; tasks wait for a core "
-        f"{percent(pressure or 0)} of the time",
-        remedy="Move the other jobs away, or give this one cores of its own.",
-        change=f"+ taskset -c 0-{max(0, cpu.cores // 2 - 1)} {run.run.command or 'python train.py'}",
+        title=f"Other processes {use} {units.percent(other)} of all cores; tasks {wait} for a core "
+        f"{units.percent(pressure)} of the time",
+        remedy="Move the other jobs away, lower their priority (nice), or keep them to some of the "
+        "cores (taskset).",
+        avoid="Pinning this run alone: it would share fewer cores with the same others.",
+        effect="identical",
         evidence={"other_cpu_ratio": other, "cpu_pressure_ratio": pressure, "cores": cpu.cores},
-        what=Change(everything=1.0 - 0.5 * waited),
-        low=Change(everything=1.0),
-        high=Change(everything=1.0 - waited),
-        because=f"tasks wait for a core {percent(pressure or 0.0)} of the time",
-        severity="warning" if heavy else "hint",
+        gain=SAVED.of(lambda part: Change(everything=1.0 - part * waited)) if run.reliable else None,
+        because=f"tasks wait for a core {units.percent(pressure)} of the time",
+        severity="warning" if _heavy(run, cpu.cores, other, pressure) else "hint",
     )
+
+
+def _now(run: RunContext) -> tuple[float, float] | None:
+    """Share of the cores that others use, and of the time that tasks wait for one, where both are high."""
+    cpu, policy = run.snapshot.host.cpu, run.policy
+    known = [process.cpu_ratio for process in run.processes if process.cpu_ratio is not None]
+    if cpu is None or cpu.utilization_ratio is None or not known:
+        return None
+    other, pressure = cpu.utilization_ratio - sum(known) / cpu.cores, cpu.pressure.some_ratio or 0.0
+    full = cpu.utilization_ratio >= policy.cpu_full
+    return (other, pressure) if full and _contended(policy, other, pressure) else None
+
+
+def _over_the_run(run: RunContext) -> tuple[float, float] | None:
+    """The same of a run that is over, at the median of what was read while it ran."""
+    cpu = run.snapshot.host.cpu
+    pressures = sorted(one.cpu_pressure for one in run.history if one.cpu_pressure is not None)
+    if cpu is None or len(pressures) < LEAST_POINTS:
+        return None
+    other, pressure = run.other_cores / cpu.cores, pressures[len(pressures) // 2]
+    return (other, pressure) if _contended(run.policy, other, pressure) else None
+
+
+def _contended(policy: Policy, other: float, pressure: float) -> bool:
+    return other >= policy.other_cpu and pressure >= policy.cpu_pressure
+
+
+def _heavy(run: RunContext, cores: int, other: float, pressure: float) -> bool:
+    """The others have most of the machine, for a while now, and this run waits for it."""
+    policy = run.policy
+    enough = policy.contention_ticks if run.live else LEAST_POINTS
+    lasting = len(run.history) >= enough and run.other_cores >= policy.other_cpu_heavy * cores
+    return lasting and other >= policy.other_cpu_heavy and pressure >= policy.cpu_pressure_heavy

@@ -9,31 +9,45 @@ Gain: forward, backward and optimizer at half their time (GPU: far less).
 
 from __future__ import annotations
 
-from monitor.advice.computing import compute_change
-from monitor.advice.context import RunContext
-from monitor.advice.finding import percent
+from monitor.advice.context.run import RunContext
+from monitor.advice.evidence.compute_cost import compute_change
+from monitor.advice.prediction.gain import Bounds
 from monitor.advice.rule import Advice, rule
+from monitor.model import units
 
 SLOW = ("Conv", "LSTM", "GRU", "RNN")
+"""Layers without fast kernels for float64."""
+SLOW_LEFT, DENSE_LEFT, GPU_LEFT = 0.42, 0.5, 0.2
+"""Share of the arithmetic that is left in float32: of such layers, of others, and on a GPU. On a CPU
+measured apart (docs/advice.md); on a GPU a literature value."""
+MOST_FIXED = 0.9
+"""Share of both passes that is overhead of the operations at most."""
+LEAST_GAIN_LEFT, DOUBT = 0.9, Bounds(low=1.5, likely=1.0, high=0.7)
+"""What is left for the least gain at most, and factors on what is left. Judgement."""
 
 
-@rule("compute.double_precision", bonus=0.5, suppresses=("compute.small_batch",))
+@rule(
+    "compute.double_precision",
+    "Double precision",
+    settings=("model.dtype",),
+    bonus=0.5,
+    suppresses=("compute.small_batch",),
+)
 def check(run: RunContext) -> Advice | None:
     if run.setting("model", "dtype") not in ("torch.float64", "float64", "torch.double"):
         return None
     share, left = run.compute_share, _left(run)
     return Advice(
-        title=f"Double precision: the model and its data are float64 ({percent(share)} of the step is "
+        title=f"Double precision: the model and its data are float64 ({units.percent(share)} of the step is "
         "forward and backward)",
         remedy="Use float32: convert NumPy arrays when tensors are made and drop .double().",
-        change="- x = torch.from_numpy(array)          # float64\n+ x = torch.from_numpy(array).float()\n- "
-        "model = model.double()",
+        effect="rounding",
+        price="seven decimal digits instead of sixteen",
+        avoid="float32 where small differences of large numbers matter: keep those sums in float64.",
         evidence={"compute_share": share, "dtype": "float64", "parameters": run.count("model", "parameters")},
-        what=compute_change(run, left),
-        low=compute_change(run, min(0.9, 1.5 * left)),
-        high=compute_change(run, 0.7 * left),
-        because=f"float32 needs about {percent(left)} of the time, on {percent(share)} of the step",
-        severity=None,
+        gain=DOUBT.of(lambda factor: compute_change(run, min(max(LEAST_GAIN_LEFT, left), factor * left))),
+        because=f"float32 needs about {units.percent(left)} of the time, "
+        f"on {units.percent(share)} of the step",
     )
 
 
@@ -41,10 +55,10 @@ def _left(run: RunContext) -> float:
     """Share of both passes that is left: half the bytes and twice the lanes, on what is not the overhead of
     each operation; convolutions and recurrent layers have no fast kernels for float64 at all."""
     if run.has_cuda:
-        return 0.2
+        return GPU_LEFT
     passes = sum(run.seconds(phase) for phase in run.forward_phases)
     overhead = 2 * (run.count("model", "modules") or 0) * run.policy.op_seconds_cpu
-    fixed = min(0.9, max(0.0, overhead / passes)) if passes > 0 else 0.0
+    fixed = min(MOST_FIXED, max(0.0, overhead / passes)) if passes > 0 else 0.0
     layers = run.setting("model", "layers")
     slow = isinstance(layers, list) and any(str(layer).startswith(SLOW) for layer in layers)
-    return fixed + (1.0 - fixed) * (0.42 if slow else 0.5)
+    return fixed + (1.0 - fixed) * (SLOW_LEFT if slow else DENSE_LEFT)

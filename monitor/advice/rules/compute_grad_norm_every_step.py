@@ -1,82 +1,96 @@
 """Gradient norms are computed in every step at a noticeable cost.
 
-Looks at: time in `clip_grad_norm_` or in the user's own loop over the parameters after backward.
+Looks at: work in the loop that reads gradients and whose result no step needs; time in `clip_grad_norm_`.
 Why: A Python loop over the parameters with a norm (and `.item()`) each costs several calls per parameter;
-    fixed clipping needs one fused norm, recording it needs one now and then.
-Remedy: use `clip_grad_norm_(…, foreach=True)` once, and record the norm every 200 steps.
-Gain: all but a tenth of that time.
+    clipping is part of the update and stays, but can do all parameters in a few calls.
+Remedy: record the norm that `clip_grad_norm_` returns, or one fused norm now and then; clip with
+    `foreach=True`.
+Gain: all but a tenth of the recording, part of the clipping.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from monitor.advice import hotlines
-from monitor.advice.context import Hotspot, RunContext
-from monitor.advice.finding import percent, seconds
+from monitor.advice.context.run import RunContext
+from monitor.advice.evidence import edits, hot_lines
+from monitor.advice.evidence.side_jobs import SideJob, side_job
+from monitor.advice.prediction.gain import Bounds
+from monitor.advice.prediction.step_model import saved
 from monitor.advice.rule import Advice, rule
-from monitor.advice.side import Side, side_job
+from monitor.model import units
+
+RECORD_SAVED = Bounds(low=0.54, likely=0.9, high=1.0)
+"""Share of the user's own loop that is saved. Judgement."""
+CLIPPING_SAVED = Bounds(low=0.36, likely=0.6, high=1.0)
+"""Share of `clip_grad_norm_` that is saved in its fused form. Judgement."""
+KEEP_CLIPPING = "Removing `clip_grad_norm_` or clipping less often: it is part of the update."
 
 
 @rule(
     "compute.grad_norm_every_step",
+    "Gradient norms every step",
     suppresses=("compute.user_code", "compute.sync_every_step", "compute.python_loop"),
     bonus=0.4,
 )
 def check(run: RunContext) -> Advice | None:
-    job = side_job(run, "grad_norm", "grad_norm")
-    clips = run.seconds("grad_norm") > 0
-    own = job.spot is not None and "clip_grad" not in job.spot.code
-    if own and clips:
-        job = _without_clipping(run, job)
-    if job.share < (run.policy.phase_share if own else run.policy.grad_norm_share):
-        return None
-    parameters = run.count("model", "parameters")
-    where = f" at {job.spot.words}" if job.spot else " in clip_grad_norm_"
-    left = 0.9 if own else 0.6
+    job = side_job(run, "", "grad_norm")
+    if job.share >= run.policy.phase_share:
+        return _recording(run, job)
+    return _clipping(run)
+
+
+def _recording(run: RunContext, job: SideJob) -> Advice:
+    wanted = 2 * job.less_often
     return Advice(
-        title=f"Gradient norms every step take {percent(job.share)} of the time: {seconds(job.seconds)} a "
-        f"step{where}",
-        remedy=_remedy(own and clips, own),
-        change=f"- {_code(run, job.spot)}\n+ if step % 200 == 0:\n"
-        "+     norm = torch.nn.utils.get_total_norm([p.grad for p in model.parameters()])",
+        title=f"Gradient norms every step take {units.percent(job.share)} of the time: "
+        f"{units.seconds(job.seconds)} a step{job.where}",
+        remedy=_remedy(run.seconds("grad_norm") > 0, wanted),
+        change=job.guarded(wanted),
+        effect=job.effect,
+        price=f"one record every {wanted} steps",
+        avoid=KEEP_CLIPPING,
         evidence={
             "grad_norm_share": job.share,
             "grad_norm_seconds_per_step": job.seconds,
-            "parameters": parameters,
-            **hotlines.evidence(run, job.spot),
+            "parameters": run.count("model", "parameters"),
+            **hot_lines.evidence(run, job.spot),
         },
-        what=job.less(left),
-        low=job.less(left * 0.6),
-        high=job.less(1.0),
-        because=f"{seconds(job.seconds)} of {seconds(run.period)} a step is norms",
+        gain=RECORD_SAVED.part_of(job.change, job.most),
+        because=f"{units.seconds(job.seconds)} of {units.seconds(run.period)} a step is norms",
     )
 
 
-def _without_clipping(run: RunContext, job: Side) -> Side:
-    """The loop of one's own alone: clipping may well be needed."""
-    savings = tuple(saving for saving in job.savings if saving.part != "grad_norm")
-    total = sum(saving.seconds for saving in savings)
-    return replace(job, savings=savings, seconds=total, share=total / run.period if run.period else 0.0)
+def _clipping(run: RunContext) -> Advice | None:
+    """`clip_grad_norm_` itself. On a GPU it does all parameters at once by itself."""
+    cost, share = run.seconds("grad_norm"), run.share("grad_norm")
+    if run.has_cuda or share < run.policy.grad_norm_share:
+        return None
+    spot = run.hot("grad_norm")
+    where = f" at {spot.text}" if spot else " in clip_grad_norm_"
+    return Advice(
+        title=f"Gradient clipping takes {units.percent(share)} of the time: "
+        f"{units.seconds(cost)} a step{where}",
+        remedy="Clip all parameters in a few calls: `clip_grad_norm_(parameters, max_norm, foreach=True)`.",
+        change=edits.keywords(run, "clip", foreach="True"),
+        effect="rounding",
+        avoid=KEEP_CLIPPING,
+        evidence={
+            "grad_norm_share": share,
+            "grad_norm_seconds_per_step": cost,
+            "parameters": run.count("model", "parameters"),
+            **hot_lines.evidence(run, spot),
+        },
+        gain=CLIPPING_SAVED.part_of(saved("grad_norm", cost, "grad_norm")),
+        because=f"{units.seconds(cost)} of {units.seconds(run.period)} a step is clipping",
+    )
 
 
-def _remedy(known: bool, own: bool) -> str:
-    if known:
+def _remedy(clips: bool, wanted: int) -> str:
+    if clips:
         return (
             "Remove the loop: `clip_grad_norm_` computes that norm already and returns it; read its value "
-            "every 200 steps for the record."
-        )
-    if own:
-        return (
-            "Compute the norm with one fused call (`torch.nn.utils.get_total_norm`, or what "
-            "`clip_grad_norm_` returns) instead of parameter by parameter, and only every 200 steps."
+            f"every {wanted} steps for the record."
         )
     return (
-        "Compute the norm with one fused call, and only when it is needed: `clip_grad_norm_(parameters, "
-        "max_norm, foreach=True)` for clipping, every 200 steps for the record."
+        "Compute the norm with one fused call (`torch.nn.utils.get_total_norm`) instead of parameter by "
+        f"parameter, and only every {wanted} steps."
     )
-
-
-def _code(run: RunContext, spot: Hotspot | None) -> str:
-    known = hotlines.asked_at(run, spot).code if spot else ""
-    return known or "norms = [p.grad.norm().item() for p in model.parameters()]"

@@ -1,48 +1,76 @@
 """The GPU waits for the CPU to launch small kernels.
 
-Looks at: device-side starved time without a wait for data, queue depth at most one, GPU use.
+Looks at: the device's gaps while the passes and the update are launched, that its queue is empty wherever the
+    loop is marked, and that the host's own time exceeds the device's work; kernels a step.
 Why: When each kernel is shorter than the time to launch it, the queue is empty and the GPU idles between
     kernels; a faster GPU would not help.
 Remedy: a larger batch, `torch.compile(mode='reduce-overhead')`, CUDA graphs, fewer and larger operations.
-Gain: the starved time of the device, at most.
+Gain: a part of the host's time in launching, played again; the device's own work stays.
 """
 
 from __future__ import annotations
 
-from monitor.advice.context import RunContext
-from monitor.advice.finding import percent, seconds
+from monitor.advice.context.run import RunContext
+from monitor.advice.evidence.compute_cost import own_change
+from monitor.advice.prediction.gain import Bounds
+from monitor.advice.prediction.lanes import BESIDE
 from monitor.advice.rule import Advice, rule
-from monitor.advice.whatif import Change, Saving
+from monitor.model import units
+
+SAVED = Bounds(low=0.2, likely=0.6, high=1.0)
+"""Share of the host's time in launching that goes: some launches stay, or a graph replays them all.
+Judgement; never checked on a GPU here."""
+ELSEWHERE = ("data", "rollout", *BESIDE)
+"""Phases in which the host does more than launch the step."""
 
 
-@rule("compute.launch_bound", suppresses=("compute.compile_off", "compute.small_batch", "compute.batch_room"))
+@rule(
+    "compute.launch_bound",
+    "Launch-bound",
+    suppresses=("compute.compile_off", "compute.small_batch", "compute.batch_room"),
+)
 def check(run: RunContext) -> Advice | None:
-    device = run.lead.device_times if run.lead else None
-    if not run.has_cuda or device is None or device.starved_ratio is None or run.period is None:
+    device, lanes = run.device, run.lanes
+    if device is None or lanes is None or device.bound != "host":
         return None
-    waiting = run.share("data") + run.share("sync") + run.share("validate") + run.share("checkpoint")
-    starved = device.starved_ratio - waiting
-    if starved < run.policy.starved_share or (device.queue_depth or 0.0) > 1.5:
+    phases = {phase for phase in lanes.idle if phase not in ELSEWHERE}
+    idle = sum(lanes.idle.get(phase, 0.0) for phase in phases) - (device.copy_idle_seconds or 0.0)
+    share = idle / lanes.period
+    if share < run.policy.starved_share or not _queue_empty(run, phases):
         return None
-    saved = starved * run.period
-    depth = f"{device.queue_depth:.1f}" if device.queue_depth is not None else "unknown"
+    if _too_slow(run, phases) < run.policy.starved_share:
+        return None  # it waits for the device in between: without that it could launch ahead
+    many = f" between {units.whole(device.kernels)} kernels" if device.kernels else ""
     larger = (run.batch_size or 0) * 2
     return Advice(
-        title=f"Launch-bound: the GPU has no work for {percent(starved)} of the step although no data is "
-        "waited for "
-        f"(queue depth {depth})",
+        title=f"Launch-bound: the GPU has no work for {units.percent(share)} of the step{many}: "
+        "the CPU cannot launch them as fast as they run",
         remedy='Launch less: `torch.compile(model, mode="reduce-overhead")` (CUDA graphs)'
         + (f", or batch_size {run.batch_size} → {larger}" if larger else "")
         + "; few large operations instead of many small ones.",
-        change='+ model = torch.compile(model, mode="reduce-overhead")',
+        effect="rounding",
         evidence={
             "starved_ratio": device.starved_ratio,
-            "starved_without_data": starved,
-            "queue_depth": device.queue_depth,
+            "launch_idle_share": share,
+            "kernels_per_step": device.kernels,
             "batch_size": run.batch_size,
         },
-        what=Change(savings=(Saving("*", 0.6 * saved, "launch"),)),
-        low=Change(savings=(Saving("*", 0.2 * saved, "launch"),)),
-        high=Change(savings=(Saving("*", saved, "launch"),)),
-        because=f"at most the {seconds(saved)} a step in which the device has nothing to do",
+        gain=SAVED.part_of(own_change(run, phases, "launch")),
+        because=f"at most the {units.seconds(idle)} a step in which the device waits for a launch",
     )
+
+
+def _too_slow(run: RunContext, phases: set[str]) -> float:
+    """Share of the step by which the host's own time in these phases exceeds the device's work."""
+    lanes = run.lanes
+    assert lanes is not None
+    own = sum(lanes.graph.own.get(phase, 0.0) for phase in phases)
+    return (own - lanes.graph.work) / lanes.graph.played.period
+
+
+def _queue_empty(run: RunContext, phases: set[str]) -> bool:
+    """At the end of the phases that take the time."""
+    lanes = run.lanes
+    assert lanes is not None
+    ends = [phase for phase in phases if lanes.idle.get(phase, 0.0) > run.policy.hint_share * lanes.period]
+    return all(lanes.ahead.get(phase, 0.0) <= run.policy.queue_ahead for phase in ends)

@@ -9,20 +9,24 @@ Gain: all but a fiftieth of that time.
 
 from __future__ import annotations
 
-import re
-
-from monitor.advice import hotlines
-from monitor.advice.context import Hotspot, RunContext
-from monitor.advice.finding import percent, seconds
+from monitor.advice.context.run import RunContext
+from monitor.advice.evidence import frameworks, hot_lines
+from monitor.advice.evidence.side_jobs import EVERY_STEP, SideJob, often, side_job
+from monitor.advice.prediction.gain import Bounds
 from monitor.advice.rule import Advice, rule
-from monitor.advice.side import side_job
+from monitor.model import units
 
+SAVED = Bounds(low=0.75, likely=0.97, high=1.0)
+"""Share of the output's time that is saved at every 100th step. Judgement."""
+PLOT_LESS_OFTEN = 5
+"""A picture says what this many records say. Judgement."""
 KINDS = ("log", "file", "plot")
 WORDS = {"log": "Logging", "file": "Writing files", "plot": "Drawing plots"}
 
 
 @rule(
     "compute.logging_too_often",
+    "Frequent logging",
     suppresses=("compute.user_code", "compute.python_loop", "compute.sync_every_step"),
     bonus=0.3,
 )
@@ -30,47 +34,46 @@ def check(run: RunContext) -> Advice | None:
     job = side_job(run, "log", *KINDS)
     if job.share < run.policy.phase_share:
         return None
-    kind = hotlines.kind_of(job.spot) if job.spot else "log"
-    where = f" at {job.spot.words}" if job.spot else ""
+    kind = _kind(job)
     prints = run.scalar("log.prints_per_step")
-    often = f"{prints:.0f} times a step" if prints and prints >= 1.5 else "every step"
+    times = (
+        f"{units.whole(prints)} times a step"
+        if prints and prints >= EVERY_STEP
+        else often(job.every, "every step")
+    )
     return Advice(
-        title=f"{WORDS.get(kind, 'Logging')} {often} takes {percent(job.share)} of the time: "
-        f"{seconds(job.seconds)} a step{where}",
-        remedy=_remedy(run, kind, job.spot),
-        change=_diff(run, job.spot),
+        title=f"{WORDS[kind]} {times} takes {units.percent(job.share)} of the time: "
+        f"{units.seconds(job.seconds)} a step{job.where}",
+        remedy=_remedy(job, kind) + frameworks.setting(run, "log", every=job.less_often),
+        change=job.guarded(job.less_often),
+        effect=job.effect or "identical",
+        price=f"one record every {job.less_often} steps",
         evidence={
             "log_share": job.share,
             "log_seconds_per_step": job.seconds,
             "prints_per_step": prints,
             "writes_per_step": run.scalar("log.writes_per_step"),
-            **hotlines.evidence(run, job.spot),
+            **hot_lines.evidence(run, job.spot),
         },
-        what=job.less(0.97),
-        low=job.less(0.75),
-        high=job.less(1.0),
-        because=f"{seconds(job.seconds)} of {seconds(run.period)} a step is output",
+        gain=SAVED.part_of(job.change, job.most),
+        because=f"{units.seconds(job.seconds)} of {units.seconds(run.period)} a step is output",
     )
 
 
-def _remedy(run: RunContext, kind: str, spot: Hotspot | None) -> str:
-    at = f" at {hotlines.asked_at(run, spot).place}" if spot else ""
+def _kind(job: SideJob) -> str:
+    told = [one.job for one in (job.work, job.spot) if one is not None]
+    return next((one for one in told if one in WORDS), "log")
+
+
+def _remedy(job: SideJob, kind: str) -> str:
+    every = job.less_often
     if kind == "plot":
-        return (
-            f"Draw once an epoch (or every 500 steps) instead of every step{at}; keep the numbers until then."
-        )
+        rarely = f"once an epoch (or every {PLOT_LESS_OFTEN * every} steps)"
+        return f"Draw {rarely}{job.site}; keep the numbers until then."
     if kind == "file":
-        sync = spot is not None and re.search("fsync|flush", f"{spot.code} {spot.inside}")
-        buffered = "without flush and fsync after each line" if sync else "through one open, buffered file"
-        return (
-            f"Write{at} every 100 steps, {buffered}: keep the records in a list and write them out together."
-        )
+        written = "through one open, buffered file, without flush and fsync after each line"
+        return f"Write{job.site} every {every} steps, {written}: keep the records in a list until then."
     return (
-        f"Do it{at} every 100 steps: keep the values in a list (tensors detached, not `.item()`) and write "
-        "them out together."
+        f"Do it{job.site} every {every} steps: keep the values in a list (tensors detached, not `.item()`) "
+        "and write them out together."
     )
-
-
-def _diff(run: RunContext, spot: Hotspot | None) -> str:
-    code = (hotlines.asked_at(run, spot).code if spot else "") or "log(step, loss)"
-    return f"- {code}\n+ if step % 100 == 0:\n+     {code}"

@@ -1,37 +1,52 @@
-"""Metrics are computed in every step at a noticeable cost.
+"""Results that no step needs are computed in every step at a noticeable cost.
 
-Looks at: time in metric code (accuracy, F1, confusion matrix, scikit-learn) inside the training loop.
-Why: Training metrics on every batch move predictions to the host and run single-threaded Python; every
-    50th batch tells as much.
-Remedy: compute them every 50–100 steps, vectorised, or accumulate on the device.
-Gain: all but a fiftieth of that time.
+Looks at: work in the training loop whose result reaches neither `backward()` nor the next step, and calls of
+    scikit-learn's or torchmetrics' metrics.
+Why: A score of every batch moves predictions to the host and runs single-threaded Python; every 100th batch
+    tells as much.
+Remedy: compute it every 100 steps, vectorised, or accumulate on the device.
+Gain: all but a hundredth of that time.
 """
 
 from __future__ import annotations
 
-from monitor.advice import hotlines
-from monitor.advice.context import RunContext
-from monitor.advice.finding import percent, seconds
+from monitor.advice.context.run import RunContext
+from monitor.advice.evidence import hot_lines
+from monitor.advice.evidence.side_jobs import SideJob, often, side_job
+from monitor.advice.prediction.gain import Bounds
 from monitor.advice.rule import Advice, rule
-from monitor.advice.side import line_job
+from monitor.model import units
+
+SAVED = Bounds(low=0.7, likely=0.97, high=1.0)
+"""Share of the metrics' time that is saved at every 100th step. Judgement."""
 
 
-@rule("compute.metrics_every_step", suppresses=("compute.user_code", "compute.python_loop"), bonus=0.3)
+@rule(
+    "compute.metrics_every_step",
+    "Metrics every step",
+    suppresses=("compute.user_code", "compute.python_loop"),
+    bonus=0.3,
+)
 def check(run: RunContext) -> Advice | None:
-    job = line_job(run, "metrics")
-    if job.spot is None or job.share < run.policy.phase_share:
+    job = side_job(run, "", "metrics")
+    if job.work is None or job.share < run.policy.phase_share:
         return None
-    asked = hotlines.asked_at(run, job.spot)
-    code = asked.code or "compute_metrics(…)"
+    now, wanted = often(job.every, "every step"), job.less_often
     return Advice(
-        title=f"Metrics every step take {percent(job.share)} of the time: {seconds(job.seconds)} a step, "
-        f"most of it at {job.spot.words}",
-        remedy=f"Compute it every 100 steps instead (at {asked.place}), and with tensor operations rather "
-        "than in Python.",
-        change=f"- {code}\n+ if step % 100 == 0:\n+     {code}",
-        evidence={"metrics_share": job.share, **hotlines.evidence(run, job.spot)},
-        what=job.less(0.97),
-        low=job.less(0.7),
-        high=job.less(1.0),
-        because=f"{seconds(job.seconds)} of {seconds(run.period)} a step is metrics",
+        title=f"Metrics {now} take {units.percent(job.share)} of the time: "
+        f"{units.seconds(job.seconds)} a step, most of it{job.where}",
+        remedy=_remedy(job, wanted),
+        change=job.guarded(wanted),
+        effect=job.effect,
+        price=f"one value every {wanted} steps",
+        avoid="Doing less of what the loss, the next action or a buffer is made from.",
+        evidence={"metrics_share": job.share, "every_steps": job.every, **hot_lines.evidence(run, job.spot)},
+        gain=SAVED.part_of(job.change),
+        because=f"{units.seconds(job.seconds)} of {units.seconds(run.period)} a step is metrics",
     )
+
+
+def _remedy(job: SideJob, wanted: int) -> str:
+    known = job.work is not None and job.work.needed == "no"
+    why = "no step needs its result" if known else "if no step needs its result"
+    return f"Compute it every {wanted} steps{job.site} ({why}), with tensor operations rather than in Python."

@@ -10,23 +10,29 @@ Gain: on a CPU an Adam update at a quarter of its time, SGD at 60 %, others (for
 
 from __future__ import annotations
 
-from monitor.advice import hotlines
-from monitor.advice.context import RunContext
-from monitor.advice.finding import percent, seconds
+from monitor.advice.context.run import RunContext
+from monitor.advice.evidence import edits, frameworks
+from monitor.advice.prediction.gain import Bounds
+from monitor.advice.prediction.step_model import saved
 from monitor.advice.rule import Advice, rule
-from monitor.advice.whatif import Change, Saving
-from monitor.snapshot import Severity
+from monitor.model import units
+from monitor.model.finding import Severity
 
 FUSED = ("Adam", "AdamW", "SGD", "Adagrad")
 
-LEFT = {"Adam": (0.45, 0.25, 0.12), "AdamW": (0.45, 0.25, 0.12), "SGD": (0.8, 0.58, 0.4)}
-LEFT_OTHERWISE = (1.0, 0.75, 0.5)
-LEFT_ON_GPU = (0.65, 0.35, 0.1)
-"""Share of the update that is left, low, likely and high gain. On a CPU as measured on few large and many
-small parameters; others than these have only `foreach`. With many groups less is left."""
+ADAM_LEFT = Bounds(low=0.45, likely=0.25, high=0.12)
+LEFT = {"Adam": ADAM_LEFT, "AdamW": ADAM_LEFT, "SGD": Bounds(low=0.8, likely=0.58, high=0.4)}
+LEFT_OTHERWISE = Bounds(low=1.0, likely=0.75, high=0.5)
+LEFT_ON_GPU = Bounds(low=0.65, likely=0.35, high=0.1)
+"""Share of the update that is left. On a CPU as measured on few large and many small parameters; others than
+these have only `foreach`. On a GPU a literature value, never checked here."""
+MANY_GROUPS_LEFT = 0.8
+"""With many parameter groups this much of that is left: each costs a call of its own now."""
+MODEL_CALLS = 0.3
+"""Share of the update in passes of the model from which the optimizer calls the model itself."""
 
 
-@rule("compute.optimizer_unfused")
+@rule("compute.optimizer_unfused", "Unfused optimizer", settings=("optimizer.fused", "optimizer.foreach"))
 def check(run: RunContext) -> Advice | None:
     name = run.setting("optimizer", "class")
     cost, share = run.seconds("optimizer"), run.share("optimizer")
@@ -35,17 +41,19 @@ def check(run: RunContext) -> Advice | None:
     if run.setting("optimizer", "fused") is True or _evaluates(run, name):
         return None
     groups = run.count("optimizer", "param_groups") or 1
-    explicit = run.setting("optimizer", "foreach") is False or groups > 8
+    many = groups > run.policy.many_groups
+    explicit = run.setting("optimizer", "foreach") is False or many
     severity: Severity | None = None if explicit or share >= run.policy.optimizer_warn_share else "hint"
     better = "fused=True" if name in FUSED else "foreach=True"
     left = LEFT_ON_GPU if run.has_cuda else LEFT.get(name, LEFT_OTHERWISE)
-    least, likely, most = (part * (0.8 if groups > 8 else 1.0) for part in left)
+    left = left.times(MANY_GROUPS_LEFT) if many else left
     known = f"{groups} parameter groups, " if groups > 1 else ""
     return Advice(
-        title=f"Optimizer update takes {percent(share)} of the step: {name} ({known}{_flags(run)}), "
-        f"{seconds(cost)} a step",
-        remedy=_remedy(name, better, groups),
-        change=f"- {name}(model.parameters(), …)\n+ {name}(model.parameters(), …, {better})",
+        title=f"Optimizer update takes {units.percent(share)} of the step: {name} ({known}{_flags(run)}), "
+        f"{units.seconds(cost)} a step",
+        remedy=_remedy(name, better, groups if many else 0) + frameworks.setting(run, "optimizer"),
+        change=_change(run, name, better),
+        effect="rounding",
         evidence={
             "optimizer": name,
             "optimizer_share": share,
@@ -55,10 +63,8 @@ def check(run: RunContext) -> Advice | None:
             "param_groups": groups,
             "parameters": run.count("model", "parameters"),
         },
-        what=Change(savings=(Saving("optimizer", (1.0 - likely) * cost, "optimizer"),)),
-        low=Change(savings=(Saving("optimizer", (1.0 - least) * cost, "optimizer"),)),
-        high=Change(savings=(Saving("optimizer", (1.0 - most) * cost, "optimizer"),)),
-        because=f"with {better} the update needs about {percent(likely)} of {seconds(cost)}",
+        gain=left.of(lambda part: saved("optimizer", (1.0 - part) * cost, "optimizer")),
+        because=f"with {better} the update needs about {units.percent(left.likely)} of {units.seconds(cost)}",
         severity=severity,
     )
 
@@ -66,9 +72,16 @@ def check(run: RunContext) -> Advice | None:
 def _evaluates(run: RunContext, name: str) -> bool:
     """The optimizer calls the model itself (a closure): its time is forward and backward, not the update."""
     inside = [spot for spot in run.hotspots if spot.phase == "optimizer"]
-    passes = sum(spot.share for spot in inside if spot.kind == "module" or hotlines.passes(spot.code))
-    own = sum(spot.share for spot in inside if ".step(" in spot.code)
-    return name == "LBFGS" or passes - own > 0.3
+    passes = sum(spot.share for spot in inside if spot.kind == "module" and not spot.update)
+    return name == "LBFGS" or passes > MODEL_CALLS
+
+
+def _change(run: RunContext, name: str, better: str) -> str:
+    """Only for an optimizer of torch's own with dense gradients: the fused ones take no sparse ones."""
+    layers = run.setting("model", "layers")
+    sparse = isinstance(layers, list) and any(str(layer).startswith("Embedding") for layer in layers)
+    key, _, value = better.partition("=")
+    return "" if sparse and name == "SGD" else edits.keywords(run, "optimizer", **{key: value})
 
 
 def _flags(run: RunContext) -> str:
@@ -81,5 +94,5 @@ def _remedy(name: str, better: str, groups: int) -> str:
     if name not in FUSED:
         instead = "use torch.optim.AdamW(…, fused=True), or write the update with torch._foreach_* operations"
         return f"{name} updates parameter by parameter: {instead}."
-    merge = f" and merge the {groups} parameter groups where they agree" if groups > 8 else ""
+    merge = f" and merge the {groups} parameter groups where they agree" if groups else ""
     return f"Pass {better} to {name}{merge}: one pass over all parameters, not several small operations each."

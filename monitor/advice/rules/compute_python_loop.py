@@ -10,57 +10,88 @@ Gain: most of the loop's time, by how often it runs.
 
 from __future__ import annotations
 
-from monitor.advice import hotlines
-from monitor.advice.computing import model_seconds
-from monitor.advice.context import Hotspot, RunContext
-from monitor.advice.finding import percent, seconds
+from monitor.advice.context.hotspot import Hotspot
+from monitor.advice.context.run import RunContext
+from monitor.advice.evidence import hot_lines
+from monitor.advice.evidence.compute_cost import model_seconds
+from monitor.advice.prediction.gain import Bounds, Outcomes
+from monitor.advice.prediction.step_model import Change, Saving, scaled
 from monitor.advice.rule import Advice, rule
-from monitor.advice.whatif import Change, Saving, scaled
+from monitor.model import units
 
 PHASES = ("forward", "other", "between")
 LEAST_CALLS = 16
+"""Judgement: fewer calls a step are not a loop worth batching."""
 LONGEST_CALL = 300e-6
 """Seconds a call: beyond that the call is work, not overhead."""
 RECORDED = 0.3
 """A backward of at least this share of the loop's time undoes the loop's operations."""
+CELLS = ("LSTMCell", "GRUCell", "RNNCell")
+"""Layers that take one time step; torch has each for a whole sequence."""
+OTHERWISE = ("shuffle", "process", "network", "hash", "sort", "log", "file", "save", "plot", "sleep", "gc")
+"""Jobs of a line that no batched operation replaces."""
 UNSEEN = 0.03
-"""Share of a phase that sampling may have put on the wrong line."""
+"""Share of a phase that sampling may have put on the wrong line. On a device, where lines of launches and of
+waits look alike, it may be all of it."""
 
 
-@rule("compute.python_loop", suppresses=("compute.user_code", "compute.small_batch"), bonus=0.2)
+FUSED_SAVED = Bounds(low=0.85 * 0.78, likely=0.78, high=0.9)
+"""Share of a loop over modules that is saved when one fused module takes the whole sequence. Judgement."""
+LEFT_CALLS = 12.0
+"""A loop of n operations becomes about this many: what is left of it is 12 / (n + 12). Judgement."""
+LEAST_PART, MOST_SAVED = 0.93, 0.99
+"""Of the likely part: what is saved at least; and what is saved at most of the whole loop."""
+
+
+@rule(
+    "compute.python_loop", "Python loop", suppresses=("compute.user_code", "compute.small_batch"), bonus=0.2
+)
 def check(run: RunContext) -> Advice | None:
-    found = hotlines.blocks(run, *PHASES)
+    found = hot_lines.blocks(run, *PHASES)
     spot = max((spot for spot in found if _loops(run, spot)), key=run.hot_seconds, default=None)
     if spot is None or run.period is None or run.hot_seconds(spot) < run.policy.loop_share * run.period:
         return None
     calls, cost = spot.calls or 0.0, run.hot_seconds(spot)
     job = _job(run, spot, max(cost, run.seconds(spot.phase) - _beside(run, spot)))
-    fused = spot.kind == "module"
-    gone = 0.78 if fused else 1.0 - 1.0 / (1.0 + calls / 12.0)
-    most = _job(run, spot, min(1.0, spot.share + UNSEEN) * run.seconds(spot.phase))
+    gone = _gone(spot, calls)
+    share = sum(saving.seconds for saving in _job(run, spot, cost).savings) / run.period
+    undone = f", {units.percent(share)} with its backward" if share > cost / run.period else ""
+    unseen = UNSEEN if run.lanes is None else 1.0
+    most = _job(run, spot, min(1.0, spot.share + unseen) * run.seconds(spot.phase))
     return Advice(
-        title=f"Python loop: {spot.words} makes {calls:,.0f} calls a step, {seconds(cost)} "
-        f"({percent(cost / run.period)})",
+        title=f"Python loop: {spot.text} makes {units.whole(calls)} calls a step, {units.seconds(cost)} "
+        f"({units.percent(cost / run.period)}{undone})",
         remedy=f"Replace the loop around {spot.place}{_called(spot)} by one batched operation over all it "
-        f"goes through{_instead(spot)}.",
-        change=f"- for …:\n-     {spot.code or '…'}\n+ # one call on the stacked tensor",
-        evidence={"calls_per_step": calls, **hotlines.evidence(run, spot)},
-        what=scaled(job, gone),
-        low=scaled(job, gone * (0.85 if fused else 0.93)),
-        high=scaled(most, 0.9 if fused else max(gone, 0.99)),
-        because=f"{calls:.0f} small operations become a few large ones",
+        f"goes through{_instead(run, spot)}.",
+        effect="rounding",
+        avoid="Leaving out rounds of the loop: each of them is part of the result.",
+        evidence={"calls_per_step": calls, "loop_share": share, **hot_lines.evidence(run, spot)},
+        gain=Outcomes(
+            low=scaled(job, gone.low), likely=scaled(job, gone.likely), high=scaled(most, gone.high)
+        ),
+        share=share if run.lanes is None else None,
+        because=f"{units.whole(calls)} small operations become a few large ones",
     )
 
 
+def _gone(spot: Hotspot, calls: float) -> Bounds:
+    """Share of the loop's time that is saved."""
+    if spot.kind == "module":
+        return FUSED_SAVED
+    likely = 1.0 - 1.0 / (1.0 + calls / LEFT_CALLS)
+    return Bounds(low=LEAST_PART * likely, likely=likely, high=max(likely, MOST_SAVED))
+
+
 def _called(spot: Hotspot) -> str:
-    """Where the loop itself is, when the line stands in a function it calls."""
+    """Where the loop itself is, when the line is in a function that the loop calls."""
     return f" (called at {spot.call.place})" if spot.call and spot.kind == "module" else ""
 
 
-def _instead(spot: Hotspot) -> str:
+def _instead(run: RunContext, spot: Hotspot) -> str:
     """What torch has for the loop that people write most."""
-    text = f"{spot.code} {spot.function} {spot.call.code if spot.call else ''}".lower()
-    if "cell" in text or "lstm" in text or "gru" in text or "rnn" in text:
+    layers = run.setting("model", "layers")
+    cells = isinstance(layers, list) and any(str(layer) in CELLS for layer in layers)
+    if spot.kind == "module" and cells:
         return " (`nn.LSTM` / `nn.GRU` take a whole sequence in one call)"
     if spot.kind == "module":
         return ""
@@ -71,7 +102,7 @@ def _loops(run: RunContext, spot: Hotspot) -> bool:
     """Many short calls from one place. A stack of layers is a loop too, but each is called once: there
     are as many modules as calls."""
     calls = spot.calls or 0.0
-    if calls < LEAST_CALLS or run.hot_seconds(spot) / calls > LONGEST_CALL or hotlines.instead(spot):
+    if calls < LEAST_CALLS or run.hot_seconds(spot) / calls > LONGEST_CALL or spot.job in OTHERWISE:
         return False
     return spot.kind != "module" or calls > 2 * (run.count("model", "modules") or 0)
 
@@ -82,7 +113,7 @@ def _beside(run: RunContext, spot: Hotspot) -> float:
     others = sum(
         one.share
         for one in run.hotspots
-        if one.phase == spot.phase and one.function != spot.function and not hotlines.passes(one.code)
+        if one.phase == spot.phase and one.function != spot.function and not hot_lines.passes(run, one)
     )
     passes = model_seconds(run)
     return run.seconds(spot.phase) * others + 2.0 * passes if passes is not None else float("inf")

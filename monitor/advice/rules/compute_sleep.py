@@ -8,25 +8,32 @@ Gain: all of that time.
 
 from __future__ import annotations
 
-from monitor.advice import hotlines
-from monitor.advice.context import RunContext
-from monitor.advice.finding import seconds
+from monitor.advice.context.run import RunContext
+from monitor.advice.evidence import edits, hot_lines
+from monitor.advice.evidence.side_jobs import side_job
+from monitor.advice.prediction.gain import Bounds
 from monitor.advice.rule import Advice, rule
-from monitor.advice.side import line_job
+from monitor.model import units
+
+SAVED = Bounds(low=0.97, likely=1.0, high=1.0)
+"""Share of the sleep that is saved."""
 
 
-@rule("compute.sleep", suppresses=("compute.user_code",), bonus=0.5)
+@rule(
+    "compute.sleep", "Sleep in the loop", suppresses=("compute.user_code", "compute.launch_bound"), bonus=0.5
+)
 def check(run: RunContext) -> Advice | None:
-    job = line_job(run, "sleep")
+    job = side_job(run, "", "sleep")
     if job.spot is None or job.share < run.policy.phase_share:
         return None
+    spot = job.spot
     return Advice(
-        title=f"The loop sleeps: {hotlines.words(run, job.spot)}",
-        remedy=f"Remove the sleep at {job.spot.place}.",
-        change=f"- {job.spot.code or 'time.sleep(…)'}",
-        evidence={"sleep_share": job.share, **hotlines.evidence(run, job.spot)},
-        what=job.less(1.0),
-        low=job.less(0.97),
-        high=job.less(1.0),
-        because=f"{seconds(job.seconds)} of {seconds(run.period)} a step is sleep",
+        title=f"The loop sleeps: {hot_lines.text(run, spot)}",
+        remedy=f"Remove the sleep at {spot.place}.",
+        change=edits.removed(spot.file, spot.line, spot.code) if spot.removable else "",
+        effect="identical",
+        avoid="Removing it where it keeps a shared service from being asked too often: wait there instead.",
+        evidence={"sleep_share": job.share, **hot_lines.evidence(run, spot)},
+        gain=SAVED.part_of(job.change),
+        because=f"{units.seconds(job.seconds)} of {units.seconds(run.period)} a step is sleep",
     )

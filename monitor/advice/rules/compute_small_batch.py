@@ -10,37 +10,56 @@ Gain: k·(a + bB) / (a + bkB) for a batch k times as large, in samples per secon
 
 from __future__ import annotations
 
-from monitor.advice.computing import arithmetic_seconds, overhead_seconds
-from monitor.advice.context import RunContext
-from monitor.advice.finding import percent, seconds
+from monitor.advice.context.run import FIXED_PHASES, RunContext
+from monitor.advice.evidence import edits, frameworks
+from monitor.advice.evidence.compute_cost import arithmetic_seconds, overhead_seconds
+from monitor.advice.prediction.gain import Bounds, ratio
+from monitor.advice.prediction.step_model import Change
 from monitor.advice.rule import Advice, rule
-from monitor.advice.whatif import Change, ratio
+from monitor.model import units
 
+DOUBT = Bounds(low=2.0, likely=1.0, high=0.6)
+"""Factors on what grows with the batch. Judgement."""
 FETCH_SECONDS, COLLATE_SECONDS, SAMPLE_SECONDS = 10e-6, 30e-6, 3e-6
-"""What fetching and collating cost a batch of any size, and a sample at least."""
+"""What fetching and collating cost a batch of any size, and a sample at least. An estimate for the
+machine the benchmarks ran on."""
+DATA_GROWS = 0.6
+"""Share of loading that grows with the batch where the loader was not timed inside. Judgement."""
+OWN_FIXED, OWN_MOST, OWN_SECONDS = 0.2, 0.95, 5e-4
+"""The user's own code that does not grow with the batch: a share of the named fixed parts and so many
+seconds, and at most this share of it. Judgement."""
+LOADING_FIXED = 0.9
+"""Share of the loader's own overhead that does not grow with the batch."""
+OVERHEAD_MOST = 0.9
+"""Share of both passes that is launching at most: some of it always is arithmetic."""
+WANTED_FIXED = 0.2
+"""Share of the step that may be fixed: the suggested batch aims at it."""
+MOST_FACTOR, MOST_BATCH, LEAST_EPOCH = 64, 128, 8
+"""Limits of a suggestion: times the batch, samples, and steps that an epoch must still have."""
 
 
-@rule("compute.small_batch")
+@rule("compute.small_batch", "Small batch", settings=("loader.batch_size",))
 def check(run: RunContext) -> Advice | None:
     batch = run.batch_size
     if batch is None or batch > run.policy.tiny_batch or run.period is None or run.has_cuda:
         return None
-    fixed = fixed_seconds(run)
-    share = fixed / run.period
     factor = _factor(run, batch)
-    if share < run.policy.fixed_share or factor < 2:
+    if fixed_seconds(run) < run.policy.fixed_share * run.period or factor < 2:
         return None
+    fixed = max(fixed_seconds(run), run.period - sum(_growing(run).values()))
+    share = fixed / run.period
     larger = batch * factor
-    likely = _grown(run, factor, 1.0)
-    after = run.period / ratio(run.model, likely)
+    outcomes = DOUBT.of(lambda doubt: _grown(run, factor, doubt))
+    after = run.period / ratio(run.model, outcomes.likely)
     return Advice(
-        title=f"Batch of {batch} is too small: about {percent(share)} of each {seconds(run.period)} step "
-        "is fixed "
-        "cost that does not depend on the samples",
+        title=f"Batch of {batch} is too small: about {units.percent(share)} of each "
+        f"{units.seconds(run.period)} step is fixed cost that does not depend on the samples",
         remedy=f"Raise the batch size from {batch} to {larger} (scale the learning rate with it): the same "
-        "fixed "
-        f"cost then carries {factor} times the samples.",
-        change=f"- batch_size={batch}\n+ batch_size={larger}",
+        f"fixed cost then carries {factor} times the samples."
+        + frameworks.setting(run, "batch", batch=larger),
+        change=edits.keywords(run, "loader", batch_size=str(larger)),
+        effect="changes_training",
+        price="memory; the learning rate may have to follow the batch",
         evidence={
             "batch_size": batch,
             "suggested_batch_size": larger,
@@ -48,21 +67,21 @@ def check(run: RunContext) -> Advice | None:
             "fixed_seconds": fixed,
             "step_seconds": run.period,
         },
-        what=likely,
-        low=_grown(run, factor, 2.0),
-        high=_grown(run, factor, 0.6),
-        because=f"a sample costs {seconds(run.period / batch)} now and about {seconds(after / batch)} then",
+        gain=outcomes,
+        share=share,
+        because=f"a sample costs {units.seconds(run.period / batch)} now "
+        f"and about {units.seconds(after / batch)} then",
     )
 
 
 def fixed_seconds(run: RunContext) -> float:
-    """Seconds a step that do not grow with the batch: optimizer and side jobs as measured, the fixed
+    """Seconds a step that surely do not grow with the batch: optimizer and side jobs as measured, the fixed
     part of loading, and the launching of each operation, forward and backward."""
-    named = sum(run.seconds(name) for name in ("optimizer", "zero_grad", "grad_norm", "log", "sync"))
-    own = min(0.95 * (run.seconds("other") + run.seconds("between")), 0.2 * named + 5e-4)
+    named = sum(run.seconds(name) for name in FIXED_PHASES)
+    own = min(OWN_MOST * (run.seconds("other") + run.seconds("between")), OWN_FIXED * named + OWN_SECONDS)
     loader = run.lead.loader if run.lead else None
     fetch = loader.fetch_seconds if loader and loader.fetch_seconds is not None else run.seconds("data")
-    loading = 0.9 * max(0.0, run.seconds("data") - 0.6 * fetch)
+    loading = LOADING_FIXED * max(0.0, run.seconds("data") - DATA_GROWS * fetch)
     return min(run.period or 0.0, named + own + loading + _launching(run))
 
 
@@ -74,19 +93,23 @@ def _launching(run: RunContext) -> float:
     if needed is not None:
         return max(0.0, compute - needed)
     modules = run.count("model", "modules") or 0
-    return min(compute * 0.9, modules * 2 * run.policy.op_seconds_cpu)
+    return min(compute * OVERHEAD_MOST, modules * 2 * run.policy.op_seconds_cpu)
 
 
 def _factor(run: RunContext, batch: int) -> int:
     """How many times larger: until the fixed part is small, with steps enough left in an epoch."""
-    variable = max(1e-9, sum(_growing(run).values()))
+    variable = sum(_growing(run).values())
     fixed = max(0.0, (run.period or 0.0) - variable)
     samples = run.count("loader", "dataset_len")
     factor = 1
-    while factor < 64 and fixed / (fixed + variable * factor) > 0.2 and batch * factor < 128:
+    while (
+        factor < MOST_FACTOR
+        and batch * factor < MOST_BATCH
+        and fixed > WANTED_FIXED * (fixed + variable * factor)
+    ):
         factor *= 2
     if samples:
-        while factor > 1 and samples / (batch * factor) < 8:
+        while factor > 1 and samples / (batch * factor) < LEAST_EPOCH:
             factor //= 2
     return factor
 
@@ -103,7 +126,11 @@ def _growing(run: RunContext) -> dict[str, float]:
     """Seconds of each phase that grow with the batch: the b·B of t(B) = a + b·B."""
     compute = run.seconds("forward") + run.seconds("backward")
     needed = arithmetic_seconds(run)
-    variable = needed if needed is not None else max(0.1 * compute, compute - overhead_seconds(run))
+    variable = (
+        needed
+        if needed is not None
+        else max((1.0 - OVERHEAD_MOST) * compute, compute - overhead_seconds(run))
+    )
     left = min(1.0, variable / compute) if compute > 0 else 0.0
     return {"data": _loading(run)} | {phase: left * run.seconds(phase) for phase in ("forward", "backward")}
 
@@ -112,7 +139,7 @@ def _loading(run: RunContext) -> float:
     """Seconds of loading that grow with the batch: the samples, without what a batch costs anyway."""
     loader = run.lead.loader if run.lead else None
     if loader is None or loader.fetch_seconds is None:
-        return 0.6 * run.seconds("data")
+        return DATA_GROWS * run.seconds("data")
     samples = max(0.0, loader.fetch_seconds - FETCH_SECONDS)
     samples += max(0.0, (loader.collate_seconds or 0.0) - COLLATE_SECONDS)
     return min(run.seconds("data"), max(samples, SAMPLE_SECONDS * (run.batch_size or 1)))

@@ -1,67 +1,129 @@
 """The loop waits for the device in every step to read a value.
 
-Looks at: time in `.item()`, `.cpu()`, `.tolist()`, `synchronize()` and how many of them a step.
+Looks at: on a GPU its gaps that follow a wait of the CPU for it, and what the step would take without these
+    waits; else the time in `.item()`, `.cpu()`, `.tolist()`.
 Why: Reading a value makes the CPU wait until the GPU has finished everything queued: no kernel can be
-    launched meanwhile and the queue runs empty.
+    launched in the meantime and the queue runs empty.
 Remedy: accumulate on the device and read it every 50–100 steps.
-Gain: the time in those calls that is not simply the device finishing work it had to do anyway.
+Gain: the step played again without its waits. The wait itself is the device finishing work it had to do
+    anyway.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
-from monitor.advice import hotlines
-from monitor.advice.context import RunContext
-from monitor.advice.finding import percent, seconds
+from monitor.advice.context.run import RunContext
+from monitor.advice.evidence import hot_lines
+from monitor.advice.evidence.side_jobs import SideJob, side_job
+from monitor.advice.prediction.gain import Bounds, plain_ratio
+from monitor.advice.prediction.limit import share_of
+from monitor.advice.prediction.step_model import Change, Saving, scaled
 from monitor.advice.rule import Advice, rule
-from monitor.advice.side import Side, side_job
-from monitor.advice.whatif import Saving
+from monitor.model import units
 
 MANY_READS = 8
-"""Reads a step."""
+"""Reads a step from which making and reading the values is what the lines are for."""
+GPU_SAVED, CPU_SAVED = Bounds(low=0.16, likely=0.4, high=1.0), Bounds(low=0.36, likely=0.9, high=1.0)
+"""Share of the reading that is saved; on a GPU part of the wait is work to be done anyway. Judgement."""
+
+DEVICE_SAVED = Bounds(low=0.95, likely=1.0, high=1.0)
+"""Share of the waits for the device that goes: few that stay keep most of the cost. Judgement; never checked
+on a GPU here."""
+WITHOUT = Change(syncs_left=0.0)
+"""The step without its waits for values."""
 
 
-@rule("compute.sync_every_step", suppresses=("compute.user_code", "compute.python_loop"), bonus=0.2)
+@rule(
+    "compute.sync_every_step",
+    "Synchronization every step",
+    suppresses=("compute.user_code", "compute.python_loop"),
+    bonus=0.2,
+)
 def check(run: RunContext) -> Advice | None:
+    return _on_device(run) if run.lanes is not None else _on_host(run)
+
+
+def _on_device(run: RunContext) -> Advice | None:
+    """Only the gaps that follow a wait are its cost: while the host waits the device works. With the host
+    earlier, later gaps close too, as in a wait for data."""
+    device, lanes = run.device, run.lanes
+    if device is None or lanes is None or not device.syncs or device.sync_idle_seconds is None:
+        return None
+    if device.bound == "device":
+        return None  # it has work nearly all the time, waits or not
+    share = max(device.sync_idle_seconds / lanes.period, share_of(plain_ratio(run.model, WITHOUT)))
+    cost = share * lanes.period
+    if share < run.policy.phase_share:
+        return None
+    line = _waiting_line(run)
+    where = f", most of them at `{line.code}` ({line.place})" if line else ""
+    return Advice(
+        title=f"Synchronising every step: {units.whole(device.syncs)} waits for the GPU a step leave it "
+        f"without work for {units.seconds(cost)} ({units.percent(share)}){where}",
+        remedy="Keep the value as a tensor (`running += loss.detach()`) and read it every 100 steps.",
+        effect="identical",
+        price="values known only every 100 steps",
+        avoid="Reading a value less often that decides something in the loop, as a check for NaN.",
+        evidence={
+            "syncs_per_step": device.syncs,
+            "idle_after_syncs_seconds": cost,
+            "idle_after_syncs_share": share,
+            "line": line.place if line else None,
+        },
+        gain=DEVICE_SAVED.part_of(WITHOUT),
+        because="the time in which the GPU has no work because the CPU had waited for it; "
+        "the wait itself costs nothing",
+    )
+
+
+class _Line(NamedTuple):
+    place: str
+    code: str
+
+
+def _waiting_line(run: RunContext) -> _Line | None:
+    """The line with the most waits for the device, as torch itself named them."""
+    lines = run.setting("syncs")
+    first = lines[0] if isinstance(lines, list) and lines else None
+    if not isinstance(first, dict) or not first.get("code"):
+        return None
+    return _Line(f"{first.get('file')}:{first.get('line')}", str(first["code"]))
+
+
+def _on_host(run: RunContext) -> Advice | None:
     job = _measured(run, side_job(run, "sync", "sync"))
     items = run.scalar("sync.items_per_step")
     if job.share < run.policy.phase_share:
         return None
     reads = "reads of device values" if run.has_cuda else "reads of single values (`.item()` and the like)"
-    many = f"{items:.0f} {reads} a step" if items else f"{reads} every step"
-    where = f", at {job.spot.words}" if job.spot else ""
+    many = f"{units.whole(items)} {reads} a step" if items else f"{reads} every step"
+    where = f",{job.where}" if job.where else ""
     head = "Synchronising every step" if run.has_cuda else "Values read out every step"
-    hidden = 0.4 if run.has_cuda else 0.9
     return Advice(
-        title=f"{head}: {many} take {seconds(job.seconds)} ({percent(job.share)}){where}",
+        title=f"{head}: {many} take {units.seconds(job.seconds)} ({units.percent(job.share)}){where}",
         remedy="Keep the value as a tensor (`running += loss.detach()`) and read it every 100 steps; "
-        "convert whole "
-        "tensors once instead of element by element.",
-        change=f"- {_code(run, job)}\n+ if step % 100 == 0:   # between, keep sums: total += loss.detach()\n"
-        f"+     {_code(run, job)}",
+        "convert whole tensors once instead of element by element.",
+        change=job.guarded(job.less_often),
+        effect=job.effect,
+        price="values known only every 100 steps",
+        avoid="Reading a value less often that decides something in the loop, as a check for NaN.",
         evidence={
             "sync_share": job.share,
             "sync_seconds_per_step": job.seconds,
             "items_per_step": items,
-            **hotlines.evidence(run, job.spot),
+            **hot_lines.evidence(run, job.spot),
         },
-        what=job.less(hidden),
-        low=job.less(hidden * 0.4),
-        high=job.less(1.0),
+        gain=(GPU_SAVED if run.has_cuda else CPU_SAVED).part_of(job.change),
         because="on a GPU part of this wait is work that has to be done anyway"
         if run.has_cuda
         else "it is host time",
     )
 
 
-def _code(run: RunContext, job: Side) -> str:
-    known = hotlines.asked_at(run, job.spot).code if job.spot else ""
-    return known or "history.append(loss.item())"
-
-
-def _measured(run: RunContext, job: Side) -> Side:
-    """Where the SDK has timed the reads themselves, that counts, not the lines they stand on; unless there
+def _measured(run: RunContext, job: SideJob) -> SideJob:
+    """Where the SDK has timed the reads themselves, that counts, not the lines they are on; unless there
     are so many that making and reading those values is what the lines are for."""
     seconds_read = run.scalar("sync.seconds_per_step")
     many = (run.scalar("sync.items_per_step") or 0.0) >= MANY_READS
@@ -76,5 +138,8 @@ def _measured(run: RunContext, job: Side) -> Side:
             savings=(Saving("*", seconds_read, "sync"),),
         )
     return replace(
-        job, seconds=job.seconds * factor, share=job.share * factor, savings=job.less(factor).savings
+        job,
+        seconds=job.seconds * factor,
+        share=job.share * factor,
+        savings=scaled(job.change, factor).savings,
     )

@@ -10,20 +10,33 @@ Gain: the passes at what the other pass or the model's size says they should tak
 
 from __future__ import annotations
 
-from monitor.advice.computing import model_seconds
-from monitor.advice.context import RunContext
-from monitor.advice.finding import percent
+from math import sqrt
+
+from monitor.advice.context.run import RunContext
+from monitor.advice.evidence import edits
+from monitor.advice.evidence.compute_cost import model_seconds
+from monitor.advice.prediction.gain import Bounds
+from monitor.advice.prediction.step_model import Change, Saving
 from monitor.advice.rule import Advice, rule
-from monitor.advice.whatif import Change, Saving
+from monitor.model import units
 
 FORWARD_PER_BACKWARD, BACKWARD_PER_FORWARD = 0.8, 2.2
-"""What one pass takes of the other's time at most, as a rule."""
+"""What one pass usually takes of the other's time at most. Judgement."""
 CROWD = 0.1
-"""How much longer everything takes for each thread too many on a core."""
+"""How much longer everything takes for each thread too many on a core. Fitted on the scripts of the diagnosis
+benchmark, on two cores."""
+DOUBT = Bounds(low=0.4, likely=1.0, high=2.5)
+"""Factors on what the crowd costs: between scripts with much the same evidence the gain was ×3 to ×17."""
+LEAST_CROWD = 1.6
+"""Even for the most gain everything keeps this share of its time, over the doubt."""
+BY_SIZE_MOST = 0.5
+"""The model's size tells what the passes should take only where that is at most this share of them."""
 
 
 @rule(
     "compute.threads_oversubscribed",
+    "Too many threads",
+    settings=("threads.torch", "loader.num_workers"),
     suppresses=("compute.small_batch", "compute.optimizer_unfused"),
     bonus=0.5,
 )
@@ -33,7 +46,7 @@ def check(run: RunContext) -> Advice | None:
         return None
     local = max(1, len(run.run.ranks))
     wanted = threads * local
-    if wanted <= 1.25 * cores:
+    if wanted <= run.policy.threads_excess * cores:
         return None
     share = 1.0 - run.share("data")
     fit = max(1, int(cores) // local)
@@ -41,29 +54,29 @@ def check(run: RunContext) -> Advice | None:
     return Advice(
         title=f"Oversubscribed: {threads} torch threads"
         + (f" in each of {local} ranks" if local > 1 else "")
-        + f" on {cores:.0f} cores ({percent(share)} of the step is compute)",
+        + f" on {units.whole(cores)} cores ({units.percent(share)} of the step is compute)",
         remedy=f"Use {fit} thread{'s'[: fit > 1]}: OMP_NUM_THREADS={fit}, or torch.set_num_threads({fit}) "
         "at the start.",
-        change=f"- torch.set_num_threads({threads})\n+ torch.set_num_threads({fit})",
+        change=edits.first_argument(run, "threads", str(fit))
+        or edits.inserted(run, f"torch.set_num_threads({fit})"),
+        effect="rounding",
         evidence={
             "torch_threads": threads,
             "cores": cores,
             "ranks": local,
             "omp_env": run.setting("threads", "omp_env"),
         },
-        what=_calm(run, excess, 1.0),
-        low=_calm(run, excess, 0.4),
-        high=_calm(run, excess, 2.5),
-        because=f"{excess:.1f} threads compete for each core",
+        gain=DOUBT.of(lambda doubt: _without_crowd(run, excess, doubt)),
+        because=f"{units.number(excess)} threads compete for each core",
     )
 
 
-def _calm(run: RunContext, excess: float, doubt: float) -> Change:
+def _without_crowd(run: RunContext, excess: float, doubt: float) -> Change:
     """Every parallel region waits for threads that have no core: longer with each one too many. Where that
     hits one pass and not the other (backward has a thread of its own), the other one shows what it should
     take; the model's size shows what both should, at most."""
     forward, backward = (run.seconds(phase) for phase in run.forward_phases)
-    savings, sure = [], doubt**0.5
+    savings, sure = [], sqrt(doubt)
     if forward > 0 and backward > 0:
         savings = [
             Saving(run.forward_phases[0], forward - FORWARD_PER_BACKWARD / sure * backward, "threads"),
@@ -73,7 +86,7 @@ def _calm(run: RunContext, excess: float, doubt: float) -> Change:
         savings = max(
             odd, _by_size(run, forward, backward), key=lambda them: sum(one.seconds for one in them)
         )
-    crowd = min(1.0, 1.6 / doubt) / (1.0 + doubt * CROWD * (excess - 1.0))
+    crowd = min(1.0, LEAST_CROWD / doubt) / (1.0 + doubt * CROWD * (excess - 1.0))
     return Change(savings=tuple(savings), everything=crowd)
 
 
@@ -81,7 +94,7 @@ def _by_size(run: RunContext, forward: float, backward: float) -> list[Saving]:
     """Both passes down to what a model of this size takes, where that is less than half of them."""
     needed = model_seconds(run)
     left = needed / (forward + backward) if needed is not None else 1.0
-    if left > 0.5:
+    if left > BY_SIZE_MOST:
         return []
     return [
         Saving(run.forward_phases[0], (1.0 - left) * forward, "threads"),

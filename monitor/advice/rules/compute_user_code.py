@@ -1,73 +1,95 @@
-"""Much of the step goes into the user's own code outside the model.
+"""Much of the step is spent in the user's own code outside the model.
 
-Looks at: hot lines in the loop that are not forward, backward or optimizer work and of no better known
-    kind.
+Looks at: work in the loop that is no pass of the model and of no better known kind, with all it calls;
+    whether a later step reads what it makes.
 Why: Whatever runs in the loop on the host runs while the model waits.
-Remedy: move it out of the loop, do it less often, or vectorise it.
-Gain: most of the line's time.
+Remedy: make it cheaper (one vectorised call), or ahead of time; less often only if nobody reads it.
+Gain: most of its time.
 """
 
 from __future__ import annotations
 
-import re
+from dataclasses import replace
 
-from monitor.advice import hotlines
-from monitor.advice.context import Hotspot, RunContext
-from monitor.advice.finding import seconds
+from monitor.advice.context.run import RunContext
+from monitor.advice.context.work import Work
+from monitor.advice.evidence import hot_lines
+from monitor.advice.prediction.gain import Bounds, Outcomes
+from monitor.advice.prediction.step_model import saved
 from monitor.advice.rule import Advice, rule
-from monitor.advice.whatif import Change, Saving, scaled
+from monitor.model import units
+from monitor.model.finding import Effect
 
-FUNCTIONAL = re.compile(
-    r"\w @ \w|\bF\.\w+\(|functional\.\w+\("
-    r"|torch\.(tanh|relu|sigmoid|softmax|matmul|mm|bmm|einsum|addmm|baddbmm|conv\dd|layer_norm)\("
-)
+SAVED = Bounds(low=0.5, likely=0.9, high=1.0)
+"""Share of the work that is saved when it is done at once or ahead of time. Judgement."""
+INSTEAD = {
+    "shuffle": "draw the indices of a batch with one `torch.randint(0, n, (k,))`, or permute once an epoch "
+    "and slice; a permutation of everything costs as much as the data is long",
+    "process": "do not start another program in every step; read it every few seconds, or from a thread",
+    "network": "do not wait for the network in the loop; send it from a thread",
+    "hash": "hash only what is saved, when it is saved",
+    "sort": "keep it sorted or counted as it changes instead of going through everything",
+}
+"""What a library function does → what to do instead."""
+PHASES = ("other", "between", "forward")
+PLAYING = "rollout"
+"""Where an agent plays: nothing there is part of what is learnt, whatever its results lead to. On a CPU it is
+the environment's work that has to be done; a GPU waits for it."""
 
 
-@rule("compute.user_code")
+@rule("compute.user_code", "Own code in the loop")
 def check(run: RunContext) -> Advice | None:
-    own = [spot for spot in hotlines.blocks(run, "other", "between", "forward") if not _model_work(spot)]
-    spot = max(own, key=run.hot_seconds, default=None)
-    if spot is None or run.period is None:
+    own = [one for one in run.work if one.phase in PHASES and not _is_model(one)]
+    if run.lanes is not None:
+        own += [one for one in run.work if one.phase == PLAYING and not one.module]
+    work = max(own, key=run.hot_seconds, default=None)
+    if work is None or run.period is None:
         return None
-    cost = run.hot_seconds(spot)
+    cost = run.hot_seconds(work)
     if cost < run.policy.user_code_share * run.period:
         return None
-    if spot.share < run.policy.hot_share and cost < 0.25 * run.period:
+    if work.share < run.policy.hot_share and cost < run.policy.user_code_step_share * run.period:
         return None
-    asked = hotlines.asked_at(run, spot)
-    called = f" (called at {asked.place})" if asked.place != spot.place else ""
-    job = Change(savings=(Saving(spot.phase, cost, spot.place),))
-    where = "between the steps" if spot.phase == "between" else "in the step, outside the model"
+    spot = hot_lines.hottest(run, work)
+    job = next((one.job for one in (spot, work) if one is not None and one.job in INSTEAD), "")
+    where = "between the steps" if work.phase == "between" else "in the step, outside the model"
+    inside = f", most of it at {spot.text}" if spot and spot.place != work.place else ""
     return Advice(
-        title=f"Your own code {where}: {hotlines.words(run, spot)}",
-        remedy=_remedy(spot, called),
-        change=f"- {asked.code or spot.words}\n+ # once before the loop, or: if step % 100 == 0: …",
-        evidence=hotlines.evidence(run, spot),
-        what=scaled(job, 0.9),
-        low=scaled(job, 0.5),
-        high=scaled(job, 1.0),
-        because=f"{seconds(cost)} of {seconds(run.period)} a step is this line",
+        title=f"Your own code {where}: {hot_lines.text(run, work)}{inside}",
+        remedy=_remedy(work, job),
+        effect=_effect(work, job),
+        avoid=""
+        if work.needed == "no"
+        else "Doing it once, or less often: a later step reads what it makes.",
+        evidence={"needed": work.needed, **hot_lines.evidence(run, spot)},
+        gain=_without(run, work, cost),
+        because=f"{units.seconds(cost)} of {units.seconds(run.period)} a step is this work",
     )
 
 
-def _remedy(spot: Hotspot, called: str) -> str:
-    special = hotlines.instead(spot)
-    if special:
-        return f"At {spot.place}{called}: {special}."
-    return (
-        f"Move `{_short(spot)}`{called} out of the loop: compute it once before, every 100 steps, or in one "
-        "vectorised call."
-    )
+def _without(run: RunContext, work: Work, cost: float) -> Outcomes:
+    """On a device lines of launches and of waits look alike: it may be all of the phase."""
+    found = SAVED.part_of(saved(work.phase, cost, work.place))
+    if run.lanes is None:
+        return found
+    return replace(found, high=saved(work.phase, run.seconds(work.phase), work.place))
 
 
-def _short(spot: Hotspot) -> str:
-    """The function, or the line where it stands in the loop itself."""
-    return spot.function if spot.function not in ("", "<module>") and spot.call else spot.code or spot.place
+def _is_model(work: Work) -> bool:
+    """A pass of a model, whatever it is for, or part of what is learnt."""
+    return work.module or work.grad or work.in_forward
 
 
-def _model_work(spot: Hotspot) -> bool:
-    """The passes themselves (calling the model or the loss, code of the model), not something beside."""
-    inside_model = spot.kind == "module" or spot.function.endswith(("forward", "__call__", "loss"))
-    if spot.phase != "between" and not spot.no_grad and FUNCTIONAL.search(spot.code):
-        return True  # a model written out in operations
-    return inside_model or spot.is_loop or "loss" in spot.code or hotlines.passes(spot.code)
+def _remedy(work: Work, job: str) -> str:
+    if job:
+        return f"At {work.place}: {INSTEAD[job]}."
+    ahead = "make it ahead of time (in the loader's workers, in a thread)"
+    if work.needed == "yes":
+        return f"The step uses what {work.place} makes: do it in one vectorised call, or {ahead}."
+    return f"Do the work at {work.place} in one vectorised call, or {ahead}; if no step reads it, less often."
+
+
+def _effect(work: Work, job: str) -> Effect | None:
+    if job == "shuffle":
+        return "in_expectation"
+    return "identical" if job in ("process", "network", "hash") and work.needed == "no" else None

@@ -1,7 +1,7 @@
 """Validation takes a large share of the run.
 
-Looks at: time in validation (a second loader under `no_grad`, or the phase `validate`), how often and how
-    long.
+Looks at: time in validation (a second loader under `no_grad`, the phase `validate`, a pass without gradients
+    whose result no step needs), how often and how long.
 Why: Validation trains nothing; done every few steps it can cost more than the training it watches.
 Remedy: validate less often, or on a part of the validation set.
 Gain: all but a tenth of the time validation takes now.
@@ -9,55 +9,74 @@ Gain: all but a tenth of the time validation takes now.
 
 from __future__ import annotations
 
-from monitor.advice import hotlines
-from monitor.advice.context import RunContext
-from monitor.advice.finding import percent, seconds
+from monitor.advice.context.run import RunContext
+from monitor.advice.evidence import frameworks, hot_lines
+from monitor.advice.evidence.side_jobs import SideJob, often, side_job
+from monitor.advice.prediction.gain import Bounds
 from monitor.advice.rule import Advice, rule
-from monitor.advice.side import Side, side_job
+from monitor.model import units
+from monitor.model.finding import Effect
+
+SAVED = Bounds(low=0.75, likely=0.93, high=1.0)
+"""Share of the validation that is saved at the suggested interval. Judgement."""
+STEPS_PER_VALIDATION = 19
+"""Times as long as a validation that training should last between two: it then takes 5 % of the time."""
+ROUND = 10
+"""A suggested interval is a multiple of this, and this many times the present one if times are unknown."""
 
 
 @rule(
     "compute.validation_too_often",
+    "Frequent validation",
     suppresses=("trend.periodic_stalls", "compute.user_code", "compute.small_batch", "input.bound"),
     bonus=0.3,
 )
 def check(run: RunContext) -> Advice | None:
     job = side_job(run, "validate", "validate")
-    if job.share < run.policy.validation_share or 0 < job.count < 3:
+    share = min(job.share, _device_share(run))
+    if share < run.policy.validation_share or 0 < job.count < run.policy.side_job_count:
         return None
-    every, took = (1.0, job.seconds) if job.every_step else (job.every, job.each)
-    often = "in the loop" if not every else "every step" if every < 1.5 else f"every {every:.0f} steps"
-    each = f", {seconds(took)} each" if took else ""
+    every, took = job.interval
+    now = often(every, "in the loop")
+    each = f", {units.seconds(took)} each" if took else ""
     wanted = _interval(every, took, (run.period or 0.0) - job.seconds if took is job.seconds else run.usual)
-    where = f" ({job.spot.place})" if job.spot else ""
+    place = job.spot or job.work
+    where = f" ({place.place})" if place else ""
     return Advice(
-        title=f"Validation takes {percent(job.share)} of the time: {often}{each}{where}",
-        remedy=f"Validate every {wanted} steps (or once an epoch) instead of {often}, or on a part of the "
-        "set.",
-        change=_diff(run, job, every, wanted),
+        title=f"Validation takes {units.percent(share)} of the time: {now}{each}{where}",
+        remedy=f"Validate every {wanted} steps (or once an epoch) instead of {now}, or on a part of the set."
+        + frameworks.setting(run, "validate", every=wanted),
+        change=job.guarded(wanted),
+        effect=_effect(job),
+        price=f"the model is judged every {wanted} steps, a best one found that much later",
+        avoid="Leaving out a pass without gradients whose result the loss uses, as a teacher's.",
         evidence={
-            "validate_share": job.share,
+            "validate_share": share,
             "validate_seconds": took,
             "every_steps": every,
             "suggested_every_steps": wanted,
-            **hotlines.evidence(run, job.spot),
+            **hot_lines.evidence(run, job.spot),
         },
-        what=job.less(0.93),
-        low=job.less(0.75),
-        high=job.less(1.0),
-        because=f"{seconds(job.seconds)} a step goes into validation now",
+        gain=SAVED.part_of(job.change, job.most),
+        because=f"{units.seconds(job.seconds)} a step is spent on validation now",
     )
 
 
-def _diff(run: RunContext, job: Side, every: float | None, wanted: int) -> str:
-    if job.spot is not None and job.every_step:
-        code = hotlines.asked_at(run, job.spot).code
-        return f"- {code}\n+ if step % {wanted} == 0:\n+     {code}"
-    return f"- if step % {every or 1:.0f} == 0:\n+ if step % {wanted} == 0:\n      validate(model)"
+def _device_share(run: RunContext) -> float:
+    """Of the device's time, where that is known: the host may wait in it for the training before."""
+    lanes = run.lanes
+    return lanes.share("validate") if lanes is not None else 1.0
+
+
+def _effect(job: SideJob) -> Effect:
+    """A loader draws from torch's generator each time it is iterated, so that later numbers differ; where a
+    step reads the result (to stop early, to lower the learning rate), training itself does."""
+    return "changes_training" if job.effect == "changes_training" else "in_expectation"
 
 
 def _interval(every: float | None, each: float | None, step: float | None) -> int:
     """Steps between validations that keep them near 5 % of the time."""
     if not each or not step:
-        return max(10, round((every or 1) * 10))
-    return max(round((every or 1) * 2), round(each / step * 19 / 10) * 10, 10)
+        return max(ROUND, round((every or 1) * ROUND))
+    enough = round(each / step * STEPS_PER_VALIDATION / ROUND) * ROUND
+    return max(round((every or 1) * 2), enough, ROUND)

@@ -8,22 +8,24 @@ Gain: the clock that was lost.
 
 from __future__ import annotations
 
-from monitor.advice.clocks import clock_ratio, clock_speedup
-from monitor.advice.context import MachineContext
-from monitor.advice.finding import percent
+from monitor.advice.context.machine import MachineContext
+from monitor.advice.evidence.clocks import clock_ratio, clock_share, clock_speedup
 from monitor.advice.rule import Advice, machine_rule
-from monitor.snapshot import Gpu
+from monitor.model import units
+from monitor.model.gpu import Gpu
+from monitor.model.policy import Policy
 
 
-@machine_rule("device.clocks_low")
+@machine_rule("device.clocks_low", "Low clocks")
 def check(machine: MachineContext) -> list[Advice]:
-    found = [_check(gpu, machine.policy.throttle_clock_ratio - 0.2) for gpu in machine.snapshot.gpus]
+    found = [_check(gpu, machine.policy) for gpu in machine.snapshot.gpus]
     return [advice for advice in found if advice is not None]
 
 
-def _check(gpu: Gpu, low: float) -> Advice | None:
+def _check(gpu: Gpu, policy: Policy) -> Advice | None:
     ratio = clock_ratio(gpu)
-    if gpu.state != "ok" or ratio is None or ratio >= low or (gpu.utilization_ratio or 0.0) < 0.7:
+    busy = (gpu.utilization_ratio or 0.0) >= policy.gpu_busy_low
+    if gpu.state != "ok" or ratio is None or ratio >= policy.locked_clock_ratio or not busy:
         return None
     reasons = [name for name, active in (gpu.throttle or {}).items() if active]
     locked = "applications_clocks_setting" in reasons
@@ -31,11 +33,12 @@ def _check(gpu: Gpu, low: float) -> Advice | None:
         return None
     why = "application clocks are set" if locked else "no throttle reason is given"
     return Advice(
-        title=f"GPU {gpu.index} works at {percent(ratio)} of its clock ({why})",
+        title=f"GPU {gpu.index} works at {units.percent(ratio)} of its clock ({why})",
         remedy="Reset the application clocks and switch persistence mode on.",
         change=f"nvidia-smi -i {gpu.index} -rac; nvidia-smi -i {gpu.index} -pm 1",
         evidence={"clock_ratio": ratio, "reasons": reasons, "pstate": gpu.pstate},
         speedup=clock_speedup(ratio),
+        share=clock_share(gpu),
         severity="warning",
         gpu=gpu.uuid,
     )

@@ -9,15 +9,15 @@ Gain: the clock that was lost.
 
 from __future__ import annotations
 
-from monitor.advice.clocks import per_gpu, throttle_advice, throttled
-from monitor.advice.context import MachineContext
+from monitor.advice.context.machine import MachineContext
+from monitor.advice.evidence.clocks import per_gpu, throttle_advice, throttled
 from monitor.advice.rule import Advice, machine_rule
-from monitor.snapshot import Gpu
+from monitor.model.gpu import Gpu
 
 REASONS = ("hw_slowdown", "hw_power_brake_slowdown")
 
 
-@machine_rule("device.hardware_slowdown", suppresses=("device.clocks_low",))
+@machine_rule("device.hardware_slowdown", "Hardware slowdown", suppresses=("device.clocks_low",))
 def check(machine: MachineContext) -> list[Advice]:
     return per_gpu(machine, _check)
 

@@ -1,18 +1,18 @@
-"""A GPU does not answer any more.
+"""A GPU no longer responds.
 
 Looks at: the state the GPU reader gives: lost, hung or error.
-Why: A lost GPU takes its run with it; everything else on the machine goes on, and so does the monitor.
+Why: A lost GPU takes its run with it; everything else on the machine keeps working, the monitor included.
 Remedy: look at the kernel log, reset or reboot.
 Gain: none.
 """
 
 from __future__ import annotations
 
-from monitor.advice.context import MachineContext
+from monitor.advice.context.machine import MachineContext
 from monitor.advice.rule import Advice, machine_rule
 
 
-@machine_rule("device.lost", suppresses=("device.*", "transfer.pcie_degraded"))
+@machine_rule("device.lost", "Device failure", suppresses=("device.*", "transfer.pcie_degraded"))
 def check(machine: MachineContext) -> list[Advice]:
     return [
         Advice(

@@ -9,37 +9,39 @@ Gain: none: this is about correct results.
 
 from __future__ import annotations
 
-from monitor.advice.context import MachineContext
+from monitor.advice.context.machine import MachineContext
 from monitor.advice.rule import Advice, machine_rule
-from monitor.snapshot import Gpu
+from monitor.model.gpu import Gpu
+
+WORDS = {
+    "ecc_uncorrected_volatile": "uncorrected ECC errors",
+    "remapped_rows_failed": "remapping failed",
+    "remapped_rows_pending": "remapping pending",
+    "retired_pages_pending": "retired pages pending",
+    "retired_pages_double_bit": "pages retired for double-bit errors",
+}
+"""Counters of the driver that mean broken memory."""
 
 
-@machine_rule("device.memory_errors")
+@machine_rule("device.memory_errors", "Memory errors")
 def check(machine: MachineContext) -> list[Advice]:
     return [advice for gpu in machine.snapshot.gpus if (advice := _check(gpu)) is not None]
 
 
 def _check(gpu: Gpu) -> Advice | None:
     errors = gpu.errors
-    facts = {
-        "uncorrected ECC errors": errors.ecc_uncorrected_volatile,
-        "remapping failed": errors.remapped_rows_failed,
-        "remapping pending": errors.remapped_rows_pending,
-        "retired pages pending": errors.retired_pages_pending,
-        "pages retired for double-bit errors": errors.retired_pages_double_bit,
-    }
-    found = {name: value for name, value in facts.items() if value}
+    found = {name: value for name in WORDS if (value := getattr(errors, name))}
     if not found:
         return None
     words = ", ".join(
-        f"{name}: {value}" if not isinstance(value, bool) else name for name, value in found.items()
+        WORDS[name] if isinstance(value, bool) else f"{WORDS[name]}: {value}" for name, value in found.items()
     )
     bad = bool(errors.ecc_uncorrected_volatile or errors.remapped_rows_failed)
     return Advice(
         title=f"Memory errors on GPU {gpu.index}: {words}",
         remedy="Checkpoint, drain the GPU and reset it; replace it if the errors come back.",
         change=f"nvidia-smi -i {gpu.index} -q -d ECC,ROW_REMAPPER; nvidia-smi -i {gpu.index} --gpu-reset",
-        evidence={name.replace(" ", "_"): value for name, value in found.items()},
+        evidence=found,
         severity="critical" if bad else "warning",
         gpu=gpu.uuid,
     )

@@ -8,13 +8,17 @@ Gain: the SM share the others take, at most.
 
 from __future__ import annotations
 
-from monitor.advice.context import RunContext
-from monitor.advice.finding import percent, size
+from monitor.advice.context.run import RunContext
+from monitor.advice.prediction.gain import Outcomes
+from monitor.advice.prediction.step_model import Change
 from monitor.advice.rule import Advice, rule
-from monitor.advice.whatif import Change
+from monitor.model import units
+
+TAKEN, MOST_BUSY = 0.6, 0.9
+"""Share of the others' SM time that comes back, and the SM share at most. Judgement; never checked here."""
 
 
-@rule("device.shared", steps=False)
+@rule("device.shared", "Shared GPU", steps=False)
 def check(run: RunContext) -> Advice | None:
     own = (
         set(run.run.pids) | {process.pid for process in run.processes} | {rank.pid for rank in run.run.ranks}
@@ -25,14 +29,13 @@ def check(run: RunContext) -> Advice | None:
         ]
         taken = sum(process.memory_bytes or 0 for process in others)
         busy = sum(process.sm_ratio or 0.0 for process in others)
-        if not run.live or not others or (taken < 256 << 20 and busy < 0.05):
+        if not run.live or not others or _negligible(run, taken, busy):
             continue
-        use = f", {percent(busy)} of its SMs" if busy else ""
+        use = f", {units.percent(busy)} of its SMs" if busy else ""
         pids = ", ".join(str(process.pid) for process in others[:4])
         return Advice(
             title=f"GPU {gpu.index} is shared: {len(others)} other process{'es'[: 2 * (len(others) > 1)]} "
-            f"({pids}) "
-            f"hold {size(taken)}{use}",
+            f"({pids}) hold {units.size(taken)}{use}",
             remedy="Give the run a GPU of its own, or move the other job.",
             change=f"CUDA_VISIBLE_DEVICES={_free(run) or '<free GPU>'} "
             f"{run.run.command or 'python train.py'}",
@@ -41,12 +44,16 @@ def check(run: RunContext) -> Advice | None:
                 "other_bytes": taken,
                 "other_sm_ratio": busy,
             },
-            what=Change(everything=1.0 - 0.6 * min(0.9, busy)) if run.reliable else None,
+            gain=Outcomes(Change(everything=1.0 - TAKEN * min(MOST_BUSY, busy))) if run.reliable else None,
             because="the SM share the others take",
             severity="warning",
             gpu=gpu.uuid,
         )
     return None
+
+
+def _negligible(run: RunContext, taken: int, busy: float) -> bool:
+    return taken < run.policy.shared_bytes and busy < run.policy.shared_sm
 
 
 def _free(run: RunContext) -> str | None:

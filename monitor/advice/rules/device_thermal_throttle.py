@@ -8,15 +8,16 @@ Gain: the clock that was lost.
 
 from __future__ import annotations
 
-from monitor.advice.clocks import per_gpu, throttle_advice, throttled
-from monitor.advice.context import MachineContext
+from monitor.advice.context.machine import MachineContext
+from monitor.advice.evidence.clocks import per_gpu, throttle_advice, throttled
 from monitor.advice.rule import Advice, machine_rule
-from monitor.snapshot import Gpu
+from monitor.model import units
+from monitor.model.gpu import Gpu
 
 REASONS = ("sw_thermal_slowdown", "hw_thermal_slowdown")
 
 
-@machine_rule("device.thermal_throttle", suppresses=("device.clocks_low",))
+@machine_rule("device.thermal_throttle", "Thermal throttling", suppresses=("device.clocks_low",))
 def check(machine: MachineContext) -> list[Advice]:
     return per_gpu(machine, _check)
 
@@ -25,7 +26,7 @@ def _check(gpu: Gpu, low: float) -> Advice | None:
     reasons = throttled(gpu, REASONS)
     if not reasons:
         return None
-    heat = f" at {gpu.temperature_celsius:.0f} °C" if gpu.temperature_celsius is not None else ""
+    heat = f" at {units.whole(gpu.temperature_celsius)} °C" if gpu.temperature_celsius is not None else ""
     return throttle_advice(
         gpu,
         reasons,

@@ -1,7 +1,7 @@
 """The driver reported an XID error.
 
 Looks at: XID events since the daemon started.
-Why: An XID is the driver's own word that something went wrong: a crashed kernel, a memory fault, a card
+Why: An XID is the driver's own report that something went wrong: a crashed kernel, a memory fault, a card
     fallen off the bus.
 Remedy: by the code: application error, ECC, or hardware.
 Gain: none.
@@ -9,9 +9,9 @@ Gain: none.
 
 from __future__ import annotations
 
-from monitor.advice.context import MachineContext
+from monitor.advice.context.machine import MachineContext
 from monitor.advice.rule import Advice, machine_rule
-from monitor.snapshot import Gpu
+from monitor.model.gpu import Gpu
 
 MEANING = {
     13: "graphics engine exception: an illegal access in a kernel",
@@ -30,7 +30,7 @@ MEANING = {
 APPLICATION = (13, 31, 43, 45)
 
 
-@machine_rule("device.xid")
+@machine_rule("device.xid", "XID errors")
 def check(machine: MachineContext) -> list[Advice]:
     return [advice for gpu in machine.snapshot.gpus if (advice := _check(gpu)) is not None]
 

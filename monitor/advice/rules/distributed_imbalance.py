@@ -9,13 +9,14 @@ Gain: half of the spread.
 
 from __future__ import annotations
 
-from monitor.advice.context import RunContext
-from monitor.advice.finding import percent
+from monitor.advice.context.run import RunContext
+from monitor.advice.prediction.gain import Outcomes
+from monitor.advice.prediction.step_model import saved
 from monitor.advice.rule import Advice, rule
-from monitor.advice.whatif import Change, Saving
+from monitor.model import units
 
 
-@rule("distributed.imbalance", suppresses=("distributed.collective_wait",))
+@rule("distributed.imbalance", "Uneven ranks", suppresses=("distributed.collective_wait",))
 def check(run: RunContext) -> Advice | None:
     ranks = [rank for rank in run.run.ranks if rank.samples and rank.steps]
     if len(ranks) < 2 or run.period is None:
@@ -28,11 +29,12 @@ def check(run: RunContext) -> Advice | None:
     mean = sum(rates) / len(rates)
     cost = (1.0 - mean / most) * (run.seconds("forward") + run.seconds("backward") + run.seconds("data"))
     return Advice(
-        title=f"Uneven ranks: rank {heavy} gets {most:.1f} samples a step, another only {least:.1f}",
+        title=f"Uneven ranks: rank {heavy} gets {units.number(most)} samples a step, another only "
+        f"{units.number(least)}",
         remedy="Give every rank the same number of samples (DistributedSampler with drop_last), or balance "
         "by length.",
-        change="+ sampler = DistributedSampler(dataset, drop_last=True)",
+        effect="in_expectation",
         evidence={"most_samples": most, "least_samples": least, "rank": heavy, "ranks": len(ranks)},
-        what=Change(savings=(Saving("*", cost, "straggler"),)),
-        because=f"the common load is {percent(mean / most)} of the heaviest",
+        gain=Outcomes(saved("*", cost, "straggler")),
+        because=f"the common load is {units.percent(mean / most)} of the heaviest",
     )

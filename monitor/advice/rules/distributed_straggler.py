@@ -1,7 +1,7 @@
 """One rank is slower than the others, and all wait for it.
 
 Looks at: per rank the time of its own work (everything but the wait in collectives), rank against the
-    median rank.
+    median rank; on GPUs the step but for the time in which kernels of the exchange run alone.
 Why: A collective ends when the last rank arrives: the slowest rank sets the pace for all.
 Remedy: find what differs on that rank: its data, its GPU, its host.
 Gain: the step with the straggler at the common duration.
@@ -9,15 +9,23 @@ Gain: the step with the straggler at the common duration.
 
 from __future__ import annotations
 
-from monitor.advice.context import RunContext
-from monitor.advice.finding import percent, seconds
-from monitor.advice.ranks import own_work, widest_phase
+from monitor.advice.context.run import RunContext
+from monitor.advice.evidence.ranks import known_by_devices, own_work, widest_phase
+from monitor.advice.prediction.gain import Bounds
+from monitor.advice.prediction.step_model import Change, saved
 from monitor.advice.rule import Advice, rule
-from monitor.advice.whatif import Change, Saving, scaled
+from monitor.model import units
+
+SAVED = Bounds(low=0.88, likely=0.97, high=1.0)
+"""Share of the straggler's extra time that is saved. Judgement: ranks are never quite equal."""
+
+ON_DEVICE = ("forward", "backward", "optimizer")
+"""Phases in which a GPU does the work."""
 
 
 @rule(
     "distributed.straggler",
+    "Straggler",
     suppresses=("distributed.imbalance", "distributed.collective_wait", "compute.small_batch", "input.*"),
     bonus=0.5,
 )
@@ -29,16 +37,19 @@ def check(run: RunContext) -> Advice | None:
     others = sorted(value for rank, value in work.items() if rank != slowest)
     common = others[len(others) // 2]
     cost = work[slowest] - common
-    if common <= 0 or work[slowest] < run.policy.straggler_ratio * common or cost < 0.05 * run.period:
+    if common <= 0 or work[slowest] < run.policy.straggler_ratio * common:
+        return None
+    if cost < run.policy.straggler_share * run.period:
         return None
     phase, extra = widest_phase(run, slowest)
+    if run.has_cuda and phase in ON_DEVICE and not known_by_devices(run):
+        return None  # host time there is launching and waiting, not the rank's own work
     host = next((rank.hostname for rank in run.run.ranks if rank.rank == slowest), None)
-    what = Change(savings=(Saving("*", cost, "straggler"),))
     return Advice(
-        title=f"Straggler: rank {slowest} needs {seconds(work[slowest])} a step where the others need "
-        f"{seconds(common)}; {seconds(extra)} of it more in {phase}",
+        title=f"Straggler: rank {slowest} needs {units.seconds(work[slowest])} a step where the others need "
+        f"{units.seconds(common)}",
+        detail=f"{units.seconds(extra)} more than they in {phase}",
         remedy=f"Look at {phase} on rank {slowest}" + (f" ({host})" if host else "") + ": " + _hint(phase),
-        change="",
         evidence={
             "rank": slowest,
             "phase": phase,
@@ -47,12 +58,17 @@ def check(run: RunContext) -> Advice | None:
             "cost_share": cost / run.period,
             "ranks": len(work),
         },
-        what=scaled(what, 0.97),
-        low=scaled(what, 0.88),
-        high=what,
-        because=f"all {len(work)} ranks wait {percent(cost / run.period)} of the step for it",
+        gain=SAVED.part_of(_without(run, cost)),
+        because=f"all {len(work)} ranks wait {units.percent(cost / run.period)} of the step for it",
         rank=slowest,
     )
+
+
+def _without(run: RunContext, cost: float) -> Change:
+    """On a GPU the others wait in a kernel of the exchange: it is the step that gets shorter, not a lane."""
+    if run.has_cuda and run.period:
+        return Change(everything=max(0.0, 1.0 - cost / run.period))
+    return saved("*", cost, "straggler")
 
 
 def _hint(phase: str) -> str:

@@ -1,7 +1,7 @@
-"""Nothing worth changing was found: the run is healthy.
+"""No check found anything to change.
 
-Looks at: everything the other rules look at; speaks only when none of them warns.
-Why: Knowing that nothing is wrong saves the time of looking, and the next limit says where to look first
+Looks at: everything the other rules look at; speaks only when none of them says anything.
+Why: Knowing what was looked at saves the time of looking again, and the next limit says where to look first
     when the model or the data grows.
 Remedy: none; names the phase that will be the limit next.
 Gain: none predicted.
@@ -9,10 +9,10 @@ Gain: none predicted.
 
 from __future__ import annotations
 
-from monitor.advice.context import RunContext
-from monitor.advice.finding import percent, seconds
-from monitor.advice.rule import Advice, closing_rule
-from monitor.snapshot import Finding
+from monitor.advice.context.run import RunContext
+from monitor.advice.rule import Advice, all_rules, closing_rule
+from monitor.model import units
+from monitor.model.finding import Finding
 
 LIMITS = {
     "data": "the loader: watch it when the samples get heavier",
@@ -22,29 +22,48 @@ LIMITS = {
     "other": "your own code between the phases",
     "between": "your own code between the steps",
 }
+UNNAMED = ("other", "between")
+"""Phases that no mark of the loop names."""
 
 
-@closing_rule("healthy.ok")
+@closing_rule("healthy.ok", "No cause found")
 def check(run: RunContext, findings: list[Finding]) -> Advice | None:
-    if any(finding.severity in ("critical", "warning") for finding in findings):
-        return None
-    if not run.phases or run.period is None:
+    if findings or not run.phases or run.period is None:
         return None
     name = max(run.phases, key=lambda phase: run.phases[phase])
     share = run.share(name)
-    limit = LIMITS.get(name, f"the phase {name}")
-    if name == "optimizer" and run.setting("optimizer", "class") == "LBFGS":
-        limit = "the passes the optimizer makes itself: its max_iter, a smaller model"
-    if name == "other" and not run.seconds("forward"):
-        limit = "the forward pass with your own code around it"
+    unexplained = sum(run.share(phase) for phase in UNNAMED if phase not in run.forward_phases)
+    checks = sum(rule.scope != "closing" for rule in all_rules())
     return Advice(
-        title=f"Healthy: steps of {seconds(run.period)}, {percent(run.share('data'))} waiting for data",
-        remedy=f"Nothing to change. The next limit is {limit} ({percent(share)} of the step in {name}).",
+        title=f"{_few(run)}{checks} checks, none fired; {units.percent(run.compute_share)} of the time is "
+        f"{_passes(run)}, {units.percent(unexplained)} unexplained",
+        remedy=f"The next limit is {_limit(run, name)} ({units.percent(share)} of the step in {name}).",
         evidence={
+            "checks": checks,
             "step_seconds": run.period,
+            "compute_share": run.compute_share,
+            "unexplained_share": unexplained,
             "limit": name,
             "limit_share": share,
             "data_share": run.share("data"),
         },
         severity="healthy",
     )
+
+
+def _few(run: RunContext) -> str:
+    return f"After only {run.steps} steps: " if run.steps < run.policy.few_steps else ""
+
+
+def _passes(run: RunContext) -> str:
+    """Without marks around the forward pass, what surrounds it is in the same figure."""
+    own = "other" in run.forward_phases
+    return "forward (with your own code around it) and backward" if own else "forward and backward"
+
+
+def _limit(run: RunContext, name: str) -> str:
+    if name == "optimizer" and run.setting("optimizer", "class") == "LBFGS":
+        return "the passes the optimizer makes itself: its max_iter, a smaller model"
+    if name == "other" and not run.seconds("forward"):
+        return "the forward pass with your own code around it"
+    return LIMITS.get(name, f"the phase {name}")

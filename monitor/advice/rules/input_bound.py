@@ -8,32 +8,34 @@ Gain: at most the whole wait (Amdahl).
 
 from __future__ import annotations
 
-from monitor.advice import loading
-from monitor.advice.context import RunContext
-from monitor.advice.finding import percent, seconds
+from monitor.advice.context.run import RunContext
+from monitor.advice.evidence import loading
+from monitor.advice.prediction.gain import Bounds
+from monitor.advice.prediction.step_model import saved
 from monitor.advice.rule import Advice, rule
-from monitor.advice.whatif import Change, Saving
+from monitor.model import units
+
+SAVED = Bounds(low=0.3, likely=0.7, high=1.0)
+"""Share of the wait that is saved, where nothing finer is known about it. Judgement."""
 
 
-@rule("input.bound")
+@rule("input.bound", "Input-bound")
 def check(run: RunContext) -> Advice | None:
-    least = run.policy.dominant_share if loading.library_samples(run) else 0.25
+    least = run.policy.dominant_share if loading.resident(run) else run.policy.input_bound_share
     if loading.data_share(run) < least:
         return None
     wait = run.model.wait
     avoidable = max(0.0, wait - (run.model.handover if run.workers else 0.0))
     spot = loading.hot_fetch(run)
-    where = f"; most of it in {spot.words}" if spot else ""
     return Advice(
-        title=f"Input-bound: {percent(loading.data_share(run))} of the step waits for data{where}",
-        remedy="Make samples cheaper (prepare them once), or load them beside the model with workers.",
+        title=f"Input-bound: {units.percent(loading.data_share(run))} of the step waits for data",
+        detail=f"most of it in {spot.text}" if spot else "",
+        remedy="Make samples cheaper (prepare them once), or load them in workers while the model computes.",
         evidence={
             "data_share": loading.data_share(run),
             "data_seconds_per_step": wait,
             "num_workers": run.workers,
         },
-        what=Change(savings=(Saving("data", 0.7 * avoidable, "data"),)),
-        low=Change(savings=(Saving("data", 0.3 * avoidable, "data"),)),
-        high=Change(savings=(Saving("data", avoidable, "data"),)),
-        because=f"at most {seconds(avoidable)} of the wait a step",
+        gain=SAVED.part_of(saved("data", avoidable, "data")),
+        because=f"at most {units.seconds(avoidable)} of the wait a step",
     )

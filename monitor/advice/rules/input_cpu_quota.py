@@ -9,14 +9,22 @@ Gain: the throttled share of the time, at most.
 
 from __future__ import annotations
 
-from monitor.advice.context import RunContext
-from monitor.advice.finding import percent
+from monitor.advice.context.run import RunContext
+from monitor.advice.prediction.gain import Bounds
+from monitor.advice.prediction.step_model import Change
 from monitor.advice.rule import Advice, rule
-from monitor.advice.whatif import Change
-from monitor.snapshot import Cgroup
+from monitor.model import units
+from monitor.model.host import Cgroup
+
+SAVED = Bounds(low=0.2, likely=0.6, high=0.95)
+"""Share of the throttled periods that is saved. Judgement: a stopped period had done part of its work."""
 
 
-@rule("input.cpu_quota", suppresses=("input.cpu_saturated", "input.too_few_workers", "input.bound"))
+@rule(
+    "input.cpu_quota",
+    "CPU quota",
+    suppresses=("input.cpu_saturated", "input.too_few_workers", "input.bound"),
+)
 def check(run: RunContext) -> Advice | None:
     cgroup = _limited(run)
     if cgroup is None or cgroup.cpu_quota_cores is None or cgroup.cpu_throttled_ratio is None:
@@ -28,20 +36,19 @@ def check(run: RunContext) -> Advice | None:
     workers = run.workers
     fit = max(0, int(quota) - 1)
     return Advice(
-        title=f"CPU quota: the container may use {quota:.1f} cores and was stopped in {percent(throttled)} "
-        "of periods",
-        remedy=f"Raise the CPU limit above {quota:.1f}"
+        title=f"CPU quota: the container may use {units.number(quota)} cores "
+        f"and was stopped in {units.percent(throttled)} of periods",
+        remedy=f"Raise the CPU limit above {units.number(quota)}"
         + (
             f", or use num_workers={fit} instead of {workers}."
             if workers is not None and workers > fit
             else "."
         ),
-        change=f"- resources.limits.cpu: {quota:.1f}\n+ resources.limits.cpu: {quota * 2:.0f}",
+        change=f"resources.limits.cpu: {units.whole(quota * 2)}",
+        effect="identical",
         evidence={"cpu_quota_cores": quota, "cpu_throttled_ratio": throttled, "num_workers": workers},
-        what=Change(everything=1.0 - 0.6 * min(1.0, throttled)),
-        low=Change(everything=1.0 - 0.2 * min(1.0, throttled)),
-        high=Change(everything=1.0 - 0.95 * min(1.0, throttled)),
-        because=f"{percent(throttled)} of periods end early",
+        gain=SAVED.of(lambda part: Change(everything=1.0 - part * min(1.0, throttled))),
+        because=f"{units.percent(throttled)} of periods end early",
     )
 
 

@@ -10,14 +10,18 @@ Gain: as far as the loader's work can be halved.
 
 from __future__ import annotations
 
-from monitor.advice import loading
-from monitor.advice.context import RunContext
-from monitor.advice.finding import percent
+from monitor.advice.context.run import RunContext
+from monitor.advice.evidence import loading
+from monitor.advice.prediction.gain import Bounds
+from monitor.advice.prediction.step_model import Change
 from monitor.advice.rule import Advice, rule
-from monitor.advice.whatif import Change
+from monitor.model import units
+
+WORK_LEFT = Bounds(low=0.8, likely=0.5, high=0.2)
+"""Share of the work in a sample that is left. Judgement: how far it can shrink is not known."""
 
 
-@rule("input.cpu_saturated", suppresses=("input.bound", "input.too_few_workers"))
+@rule("input.cpu_saturated", "CPU saturated", suppresses=("input.bound", "input.too_few_workers"))
 def check(run: RunContext) -> Advice | None:
     cpu, workers, cores = run.snapshot.host.cpu, run.workers, run.cores
     if cpu is None or cpu.utilization_ratio is None or not workers or cores is None:
@@ -25,23 +29,20 @@ def check(run: RunContext) -> Advice | None:
     if cpu.utilization_ratio < run.policy.cpu_full or not loading.starved(run) or loading.waits(run):
         return None
     own = sum(process.cpu_ratio or 0.0 for process in run.processes)
-    if own < 0.8 * cores:
+    if own < run.policy.own_cpu_full * cores:
         return None
     return Advice(
-        title=f"CPU saturated: {cores:.0f} cores at {percent(cpu.utilization_ratio)} with {workers} "
-        "workers, and "
-        f"{percent(loading.data_share(run))} of the step still waits for data; " + loading.sample_words(run),
+        title=f"CPU saturated: {units.whole(cores)} cores at {units.percent(cpu.utilization_ratio)} with "
+        f"{workers} workers, and {units.percent(loading.data_share(run))} of the step still waits for data",
+        detail=loading.sample_text(run),
         remedy="More workers will not help. Make samples cheaper: prepare them once, vectorise "
-        "`__getitem__`, or "
-        "move the augmentation to the GPU.",
+        "`__getitem__`, or move the augmentation to the GPU.",
         evidence={
             "cpu_utilization_ratio": cpu.utilization_ratio,
             "num_workers": workers,
             "cores": cores,
             "data_share": loading.data_share(run),
         },
-        what=Change(work_left=0.5),
-        low=Change(work_left=0.8),
-        high=Change(work_left=0.2),
+        gain=WORK_LEFT.of(lambda left: Change(work_left=left)),
         because="if the work in a sample is halved",
     )

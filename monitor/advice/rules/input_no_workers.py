@@ -9,32 +9,42 @@ Gain: step ≈ max(rest, work / workers, all CPU work / cores) against rest + wo
 
 from __future__ import annotations
 
-from monitor.advice import loading
-from monitor.advice.context import RunContext
-from monitor.advice.finding import percent, seconds
+from monitor.advice.context.run import RunContext
+from monitor.advice.evidence import frameworks, loading
+from monitor.advice.prediction.gain import Outcomes
+from monitor.advice.prediction.step_model import Change
 from monitor.advice.rule import Advice, rule
-from monitor.advice.whatif import Change
+from monitor.model import units
+
+LEAST_GAIN_WORK, WORK_PER_CORE, MOST_GAIN_WORK = 1.2, 0.4, 0.8
+"""Factor on the loader's work in workers: for the least gain, more for each core that others keep busy, and
+for the most gain. Judgement."""
 
 
-@rule("input.no_workers", suppresses=("input.bound", "compute.small_batch"))
+@rule(
+    "input.no_workers",
+    "No loader workers",
+    settings=("loader.num_workers",),
+    suppresses=("input.bound", "compute.small_batch"),
+)
 def check(run: RunContext) -> Advice | None:
-    if run.workers != 0 or not loading.starved(run) or run.setting("loader", "dataset_resident") is True:
+    if run.workers != 0 or not loading.starved(run) or loading.resident(run):
         return None
     workers, _ = loading.best_workers(run)
-    if workers == 0 or (loading.library_samples(run) and not loading.waits(run)):
+    if workers == 0:
         return None
     share = loading.data_share(run)
-    words = loading.sample_words(run)
-    pin = ", pin_memory=True" if run.has_cuda else ""
     return Advice(
-        title=f"No loader workers: {percent(share)} of the step waits for data made in the main process; "
-        f"{words}",
+        title=f"No loader workers: {units.percent(share)} of the step waits for data "
+        "made in the main process",
+        detail=loading.sample_text(run),
         remedy=f"Give the DataLoader {workers} worker{'s'[: workers > 1]} (num_workers={workers}; "
-        f"{run.cores:.0f} cores here), so that the next batches are made while the model computes."
-        + _cheaper(run),
-        change=loading.loader_line(
-            run, "num_workers=0)", f"num_workers={workers}, persistent_workers=True{pin})"
-        ).replace("))", ")"),
+        f"{units.whole(run.cores)} cores here), so that the next batches are made while the model computes."
+        + _cheaper(run)
+        + frameworks.setting(run, "workers", workers=workers),
+        change=loading.with_workers(run, workers),
+        effect=loading.effect_of_workers(run),
+        price="memory of a process for each worker",
         evidence={
             "num_workers": 0,
             "data_share": share,
@@ -44,12 +54,13 @@ def check(run: RunContext) -> Advice | None:
             "cores": run.cores,
             **_place(run),
         },
-        what=Change(workers=workers),
-        low=Change(workers=workers, work_left=1.2 + 0.4 * run.other_cores),
-        high=Change(workers=workers, work_left=0.8),
-        because=f"loading {seconds(run.model.work)} a batch overlaps with {seconds(run.model.rest)} of the "
-        "rest "
-        f"on {run.cores:.0f} cores",
+        gain=Outcomes(
+            low=Change(workers=workers, work_left=LEAST_GAIN_WORK + WORK_PER_CORE * run.other_cores),
+            likely=Change(workers=workers),
+            high=Change(workers=workers, work_left=MOST_GAIN_WORK),
+        ),
+        because=f"loading {units.seconds(run.model.work)} a batch overlaps with "
+        f"{units.seconds(run.model.rest)} of the rest on {units.whole(run.cores)} cores",
     )
 
 
@@ -63,4 +74,8 @@ def _cheaper(run: RunContext) -> str:
 
 def _place(run: RunContext) -> dict[str, object]:
     spot = loading.hot_fetch(run)
-    return {"hot_line": spot.place, "hot_function": spot.function, "hot_share": spot.share} if spot else {}
+    return (
+        {"hot_line": spot.place, "hot_function": spot.function, "hot_share_of_loader": spot.share}
+        if spot
+        else {}
+    )

@@ -8,33 +8,52 @@ Gain: up to the part of the wait the workers' average rate would hide.
 
 from __future__ import annotations
 
-from monitor.advice import loading
-from monitor.advice.context import RunContext
-from monitor.advice.finding import percent, seconds
+from monitor.advice.context.run import RunContext
+from monitor.advice.evidence import edits, loading
+from monitor.advice.prediction.gain import Bounds
+from monitor.advice.prediction.step_model import saved
 from monitor.advice.rule import Advice, rule
-from monitor.advice.whatif import Change, Saving
+from monitor.model import units
+
+SAVED = Bounds(low=0.15, likely=0.6, high=0.95)
+"""Share of the wait that batches in stock cover. Judgement."""
+UNEVEN = 4
+"""A p95 of the wait this many times its median: it is a few slow batches that are waited for."""
+KEEPS_UP = 0.8
+"""Workers whose average rate leaves this share of the step are fast enough."""
+LEAST_MEDIAN = 1e-6
+"""A median wait below a microsecond is none."""
 
 
-@rule("input.prefetch_low", suppresses=("input.bound", "input.too_few_workers"))
+@rule(
+    "input.prefetch_low",
+    "Shallow prefetch queue",
+    settings=("loader.prefetch_factor",),
+    suppresses=("input.bound", "input.too_few_workers"),
+)
 def check(run: RunContext) -> Advice | None:
     workers, prefetch = run.workers, run.count("loader", "prefetch_factor")
-    if not workers or prefetch is None or prefetch > 4 or run.load_work is None or not loading.starved(run):
+    if not workers or prefetch is None or run.load_work is None or not loading.starved(run):
+        return None
+    if prefetch > run.policy.prefetch_low or prefetch * workers > run.policy.prefetch_stock:
         return None
     phase = run.phase("data")
     capacity = run.load_work / workers
-    uneven = phase is not None and (phase.p95_seconds or 0.0) > 4 * max(phase.p50_seconds or 0.0, 1e-6)
-    if not uneven or capacity > 0.8 * run.model.rest or prefetch * workers > 8:
+    uneven = phase is not None and (phase.p95_seconds or 0.0) > UNEVEN * max(
+        phase.p50_seconds or 0.0, LEAST_MEDIAN
+    )
+    if not uneven or capacity > KEEPS_UP * run.model.rest:
         return None
-    better = max(4, prefetch * 2)
-    wait = run.model.wait
+    better = max(run.policy.prefetch_low, prefetch * 2)
     return Advice(
-        title=f"Queue runs dry: {workers} workers could make a batch every {seconds(capacity)}, yet "
-        f"{percent(loading.data_share(run))} of the time waits for slow ones (prefetch_factor={prefetch})",
+        title=f"Queue runs dry: {workers} workers could make a batch every {units.seconds(capacity)}, yet "
+        f"{units.percent(loading.data_share(run))} of the time waits for slow ones "
+        f"(prefetch_factor={prefetch})",
         remedy=f"Raise prefetch_factor from {prefetch} to {better}, so that a slow batch is covered by "
         "stock.",
-        change=loading.loader_line(
-            run, f"num_workers={workers}", f"num_workers={workers}, prefetch_factor={better}"
-        ),
+        change=edits.keywords(run, "loader", prefetch_factor=str(better)),
+        effect="identical",
+        price="memory for the batches that wait",
         evidence={
             "prefetch_factor": prefetch,
             "num_workers": workers,
@@ -42,8 +61,6 @@ def check(run: RunContext) -> Advice | None:
             "data_p95_seconds": phase.p95_seconds if phase else None,
             "batch_work_seconds": run.load_work,
         },
-        what=Change(savings=(Saving("data", 0.6 * wait, "data"),)),
-        low=Change(savings=(Saving("data", 0.15 * wait, "data"),)),
-        high=Change(savings=(Saving("data", 0.95 * wait, "data"),)),
+        gain=SAVED.part_of(saved("data", run.model.wait, "data")),
         because="the average rate of the workers is above the model's",
     )

@@ -10,15 +10,25 @@ Gain: the loader's work without most of the collate.
 
 from __future__ import annotations
 
-from monitor.advice import loading
-from monitor.advice.context import Hotspot, RunContext
-from monitor.advice.finding import percent, seconds
+from monitor.advice.context.hotspot import Hotspot
+from monitor.advice.context.run import RunContext
+from monitor.advice.evidence import loading
+from monitor.advice.prediction.gain import Bounds
+from monitor.advice.prediction.step_model import Change
 from monitor.advice.rule import Advice, rule
-from monitor.advice.whatif import Change
+from monitor.model import units
+
+SAVED = 0.9
+"""Share of the collate that one vectorised call saves. Judgement."""
+LEAST_LEFT, DOUBT_MORE, DOUBT_LESS = 0.05, 0.15, 0.6
+"""Of the loader's work: what is left at least; how much more for the least gain; the factor for the most."""
+DEFAULT_SECONDS, DEFAULT_SAMPLE_SECONDS = 2e-4, 20e-6
+"""What torch's own collate costs a batch and a sample without being slow. An estimate for two cores."""
 
 
 @rule(
     "input.slow_collate",
+    "Slow collate",
     suppresses=("input.bound", "input.no_workers", "input.too_few_workers", "input.slow_getitem"),
     bonus=0.3,
 )
@@ -28,18 +38,20 @@ def check(run: RunContext) -> Advice | None:
     if share is None or loader is None or share < run.policy.dominant_share or not loading.starved(run):
         return None
     name = run.setting("loader", "collate") or "collate_fn"
-    if name == "default_collate" and (
-        run.workers or (loader.collate_seconds or 0.0) < max(2e-4, 20e-6 * (run.batch_size or 1))
-    ):
+    cost = loader.collate_seconds or 0.0
+    usual = max(DEFAULT_SECONDS, DEFAULT_SAMPLE_SECONDS * (run.batch_size or 1))
+    if name == "default_collate" and (run.workers or cost < usual):
         return None
+    if name != "default_collate" and run.setting("loader", "collate_own") is False:
+        return None  # a library's: nothing that the author could write otherwise
     spot = loading.hot_part(run, "collate")
-    where = f", most of it in {spot.words}" if spot else ""
-    left = max(0.05, 1.0 - 0.9 * share)
+    where = f", most of it in {spot.text}" if spot else ""
+    left = max(LEAST_LEFT, 1.0 - SAVED * share)
     return Advice(
-        title=f"Slow collate: `{name}` takes {seconds(loader.collate_seconds)} a batch, "
-        f"{percent(share)} of loading{where}",
+        title=f"Slow collate: `{name}` takes {units.seconds(cost)} a batch, "
+        f"{units.percent(share)} of loading{where}",
         remedy=_remedy(run, name, spot),
-        change=_diff(run, name, spot),
+        effect="identical",
         evidence={
             "collate_seconds": loader.collate_seconds,
             "collate_share_of_loader": share,
@@ -47,10 +59,10 @@ def check(run: RunContext) -> Advice | None:
             "collate": name,
             "hot_line": spot.place if spot else None,
         },
-        what=Change(work_left=left),
-        low=Change(work_left=min(1.0, left + 0.15)),
-        high=Change(work_left=left * 0.6),
-        because=f"{percent(1 - left)} of the loader's work is a collate that one vectorised call replaces",
+        gain=Bounds(low=min(1.0, left + DOUBT_MORE), likely=left, high=DOUBT_LESS * left).of(
+            lambda share_left: Change(work_left=share_left)
+        ),
+        because=f"one vectorised call replaces {units.percent(1 - left)} of the loader's work",
     )
 
 
@@ -66,17 +78,4 @@ def _remedy(run: RunContext, name: str, spot: Hotspot | None) -> str:
     return (
         f"Do the work of {what} once for every sample when the data set is built, and make the batch with "
         "one call (`torch.stack`, `pad_sequence`, one indexing) instead of a Python loop."
-    )
-
-
-def _diff(run: RunContext, name: str, spot: Hotspot | None) -> str:
-    if name == "default_collate":
-        return (
-            "+ def __getitems__(self, indices):\n+     return self.x[indices], self.y[indices]\n"
-            "- DataLoader(dataset, …)\n+ DataLoader(dataset, …, collate_fn=lambda batch: batch)"
-        )
-    heavy = spot.code if spot and spot.code else f"Python loop over {run.batch_size or 'the'} samples"
-    return (
-        f"  def {name}(samples):\n-     {heavy}\n"
-        "+     return pad_sequence([x for x, _ in samples]), torch.tensor([y for _, y in samples])"
     )

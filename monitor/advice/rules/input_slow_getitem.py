@@ -13,18 +13,32 @@ Gain: the loader's work without the hot line (augmentation: with half of it), ov
 
 from __future__ import annotations
 
-from monitor.advice import loading
-from monitor.advice.context import SAMPLE_MAKERS, Hotspot, RunContext
-from monitor.advice.finding import percent, seconds
+from monitor.advice.context.hotspot import Hotspot
+from monitor.advice.context.run import RunContext
+from monitor.advice.evidence import loading
+from monitor.advice.prediction.gain import Bounds
+from monitor.advice.prediction.step_model import Change
 from monitor.advice.rule import Advice, rule
-from monitor.advice.whatif import Change
+from monitor.model import units
 
-LOOKUP_SECONDS = 5e-6
-"""What a `__getitem__` costs that only indexes."""
+LOOKUP_SECONDS, LIGHT_SECONDS = 5e-6, 20e-6
+"""What a `__getitem__` costs that only indexes, and below which it is not called slow. An estimate."""
+BATCHED_SAVED = 0.55
+"""Share of random augmentation that is saved when it is done for a whole batch at once. Judgement."""
+CLEAR_SHARE, OWN_UNKNOWN = 0.3, 0.85
+"""Share of fetching in the user's own code from which the sampled share counts, and the share taken below."""
+READY_SAVED = 0.95
+"""Share of the hot code that is saved when its result is kept. Judgement."""
+LEAST_LEFT, DOUBT_MORE, DOUBT_LESS, MOST_GAIN_LEFT = 0.03, 0.15, 0.6, 0.02
+"""Of the loader's work: what is left at least; how much more for the least gain; the factor for the most,
+and what is left then at least."""
 
 
 @rule(
-    "input.slow_getitem", suppresses=("input.bound", "input.cpu_saturated", "compute.small_batch"), bonus=0.2
+    "input.slow_getitem",
+    "Slow samples",
+    suppresses=("input.bound", "input.cpu_saturated", "compute.small_batch"),
+    bonus=0.2,
 )
 def check(run: RunContext) -> Advice | None:
     if not loading.starved(run) or loading.waits(run):
@@ -34,19 +48,24 @@ def check(run: RunContext) -> Advice | None:
         return None  # workers are the simpler remedy, and that rule names the line as well
     fetch = loading.part_share(run, "fetch")
     spot = loading.hot_fetch(run)
-    light = loading.library_samples(run) or (spot is None and (loading.getitem_seconds(run) or 0.0) < 20e-6)
+    cost = loading.getitem_seconds(run)
+    light = loading.resident(run) or (spot is None and (cost or 0.0) < LIGHT_SECONDS)
     if light and loading.data_share(run) < run.policy.dominant_share:
         return None
     if (fetch is None and spot is None) or (fetch is not None and fetch < run.policy.dominant_share):
         return None
-    left = _left(run, fetch if fetch is not None else 1.0, _own_share(run) * (0.55 if drawn else 1.0))
-    cost, workers = loading.getitem_seconds(run), run.workers
+    left = _left(
+        run, fetch if fetch is not None else 1.0, _own_share(run) * (BATCHED_SAVED if drawn else 1.0)
+    )
+    workers = run.workers
     with_workers = f" with {workers} worker{'s'[: workers > 1]}" if workers else ""
     return Advice(
-        title=f"{_head(drawn)}: {loading.sample_words(run)}; "
-        f"{percent(loading.data_share(run))} of the step waits for it{with_workers}",
+        title=f"{_head(drawn)}: {loading.sample_text(run)}",
+        detail=f"{units.percent(loading.data_share(run))} of the step waits for it{with_workers}",
         remedy=_batched(spot) if drawn else _remedy(run, spot),
-        change=_batched_diff(spot) if drawn else _diff(run, spot),
+        effect="in_expectation" if drawn else "identical",
+        price="" if drawn else "memory or disk for the samples that are kept",
+        avoid="Keeping a sample that is drawn at random: the model would always see the same draw.",
         evidence={
             "getitem_seconds": cost,
             "fetch_share_of_loader": fetch,
@@ -54,14 +73,14 @@ def check(run: RunContext) -> Advice | None:
             "num_workers": workers,
             "hot_line": spot.place if spot else None,
             "hot_function": spot.function if spot else None,
-            "hot_share": spot.share if spot else None,
+            "hot_share_of_loader": spot.share if spot else None,
             "random": drawn,
         },
-        what=Change(work_left=left),
-        low=Change(work_left=min(1.0, left + 0.15)),
-        high=Change(work_left=max(0.02, left * 0.6)),
-        because=f"loader work falls from {seconds(run.model.work)} to about "
-        f"{seconds(run.model.work * left)} a batch",
+        gain=Bounds(
+            low=min(1.0, left + DOUBT_MORE), likely=left, high=max(MOST_GAIN_LEFT, DOUBT_LESS * left)
+        ).of(lambda share: Change(work_left=share)),
+        because=f"loader work falls from {units.seconds(run.model.work)} to about "
+        f"{units.seconds(run.model.work * left)} a batch",
     )
 
 
@@ -73,20 +92,20 @@ def _own_share(run: RunContext) -> float:
     """Share of fetching in the user's own code, all lines of it."""
     phase = "fetch" if run.hot("fetch") else "data"
     own = sum(spot.share for spot in run.hotspots if spot.phase == phase and spot.function != "<module>")
-    return min(1.0, own) if own >= 0.3 else 0.85
+    return min(1.0, own) if own >= CLEAR_SHARE else OWN_UNKNOWN
 
 
 def _left(run: RunContext, fetch: float, own: float) -> float:
     """Share of the loader's work left when samples are ready-made: looking one up, and collating."""
     batch, work = run.batch_size or 1, run.model.work
     floor = LOOKUP_SECONDS * batch / work if work > 0 else 0.0
-    return min(1.0, max(0.03, floor, 1.0 - fetch * 0.95 * own))
+    return min(1.0, max(LEAST_LEFT, floor, 1.0 - fetch * READY_SAVED * own))
 
 
 def _remedy(run: RunContext, spot: Hotspot | None) -> str:
     what = f"the work of {spot.short}" if spot else "the work in `__getitem__`"
     count = run.count("loader", "dataset_len")
-    once = f"once for all {count:,} samples" if count else "once for all samples"
+    once = f"once for all {units.whole(count)} samples" if count else "once for all samples"
     if run.setting("loader", "iterable") is True:
         return (
             f"Do {what} {once} before training and store the result ready to use (tensors in memory, or a "
@@ -104,28 +123,4 @@ def _batched(spot: Hotspot | None) -> str:
         f"Do {what} for the whole batch at once with tensor operations (in the collate function or on the "
         "device after loading), keep only what is not random in `__getitem__`, and cache that; then share "
         "the rest among workers."
-    )
-
-
-def _batched_diff(spot: Hotspot | None) -> str:
-    call = spot.function.rpartition(".")[2] if spot and spot.in_data_set else "augment"
-    place = f"  # {spot.place}, once a sample" if spot else ""
-    return f"- x = {call}(x){place}\n+ batch = {call}_batch(batch)   # once a batch, vectorised"
-
-
-def _diff(run: RunContext, spot: Hotspot | None) -> str:
-    call = spot.function.rpartition(".")[2] if spot and spot.function else "prepare"
-    if spot and spot.code and call in SAMPLE_MAKERS and not spot.is_loop:
-        target = spot.code.partition(" = ")[0] if " = " in spot.code else "sample"
-        return (
-            f"  def __init__(self, …):\n+     self.ready = …   # once for all samples: {spot.code}\n"
-            f"  def {call}(self, i):\n-     {spot.code}   # {spot.place}\n+     {target} = self.ready[i]"
-        )
-    call = "prepare" if call in SAMPLE_MAKERS else call
-    place = f"  # {spot.place}" if spot else ""
-    if run.setting("loader", "iterable") is True:
-        return f"+ ready = [{call}(x) for x in source]   # once\n- yield {call}(x){place}\n+ yield from ready"
-    return (
-        f"  def __init__(self, …):\n+     self.ready = [{call}(x) for x in self.samples]   # once\n"
-        f"  def __getitem__(self, i):\n-     x = {call}(self.samples[i]){place}\n+     x = self.ready[i]"
     )

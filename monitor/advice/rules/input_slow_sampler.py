@@ -9,15 +9,20 @@ Gain: the step without the sampler's exposed time.
 
 from __future__ import annotations
 
-from monitor.advice import loading
-from monitor.advice.context import RunContext
-from monitor.advice.finding import percent, seconds
+from monitor.advice.context.run import RunContext
+from monitor.advice.evidence import loading
+from monitor.advice.prediction.gain import Outcomes
+from monitor.advice.prediction.step_model import saved
 from monitor.advice.rule import Advice, rule
-from monitor.advice.whatif import Change, Saving
+from monitor.model import units
+
+SAVED = 0.95
+"""Share of the sampler's time that is saved when it only slices. Judgement."""
 
 
 @rule(
     "input.slow_sampler",
+    "Slow sampler",
     suppresses=(
         "input.bound",
         "input.no_workers",
@@ -33,21 +38,19 @@ def check(run: RunContext) -> Advice | None:
     if share is None or loader is None or not loading.starved(run):
         return None
     cost = loader.sampler_seconds or 0.0
-    if share < 0.4 or cost < 0.05 * run.model.period:
+    if share < run.policy.sampler_share or cost < run.policy.sampler_step_share * run.model.period:
         return None
-    name = run.setting("loader", "batch_sampler") or run.setting("loader", "sampler") or "the sampler"
+    name = run.setting("loader", "batch_sampler") or run.setting("loader", "sampler") or "Sampler"
     spot = loading.hot_part(run, "sampler")
-    where = f", most of it in {spot.words}" if spot else ""
-    saved = min(cost * 0.95, run.model.wait)
+    where = f", most of it in {spot.text}" if spot else ""
+    gone = min(SAVED * cost, run.model.wait)
     return Advice(
-        title=f"Slow sampler: `{name}` takes {seconds(cost)} a batch, {percent(share)} of loading{where}",
+        title=f"Slow sampler: `{name}` takes {units.seconds(cost)} a batch, "
+        f"{units.percent(share)} of loading{where}",
         remedy=f"Build what `{name}` looks up once (in its `__init__`) and draw the epoch's indices in one "
-        "vectorised "
-        "go; per batch only slice them. Workers do not help: the sampler runs in the main process.",
-        change=f"  class {name}:\n      def __init__(self, …):\n+         self.by_label = "
-        "build_index(dataset)   # once\n"
-        f"      def __iter__(self):\n-         {spot.code if spot else '# scan the data set'}\n"
-        "+         # look up in self.by_label",
+        "vectorised call; per batch only slice them. Workers do not help: the sampler runs in the main "
+        "process.",
+        effect="in_expectation",
         evidence={
             "sampler_seconds": cost,
             "sampler_share_of_loader": share,
@@ -55,6 +58,6 @@ def check(run: RunContext) -> Advice | None:
             "sampler": name,
             "hot_line": spot.place if spot else None,
         },
-        what=Change(savings=(Saving("data", saved, "sampler"),)),
-        because=f"{seconds(saved)} of {seconds(run.model.period)} a step is the sampler",
+        gain=Outcomes(saved("data", gone, "sampler")),
+        because=f"{units.seconds(gone)} of {units.seconds(run.model.period)} a step is the sampler",
     )

@@ -1,40 +1,50 @@
 """The loader has workers, but too few for what a batch costs.
 
 Looks at: workers, the loader's seconds a batch, the exposed wait for data, cores.
-Why: Workers load beside the model; when together they make batches more slowly than the model eats them,
-    the step is as long as the loader.
+Why: Workers load while the model computes; when together they make batches more slowly than the model
+    takes them, the step is as long as the loader.
 Remedy: raise `num_workers` to what the cores allow; past that only cheaper samples help.
 Gain: step ≈ max(rest, work / workers, all CPU work / cores) with the new number of workers.
 """
 
 from __future__ import annotations
 
-from monitor.advice import loading
-from monitor.advice.context import RunContext
-from monitor.advice.finding import percent, seconds
+from monitor.advice.context.run import RunContext
+from monitor.advice.evidence import frameworks, loading
+from monitor.advice.prediction.gain import Outcomes
+from monitor.advice.prediction.step_model import Change
 from monitor.advice.rule import Advice, rule
-from monitor.advice.whatif import Change
+from monitor.model import units
+
+LEAST_GAIN_WORKERS, LEAST_GAIN_WORK, WORK_PER_CORE, MOST_GAIN_WORK = 2 / 3, 1.15, 0.4, 0.85
+"""Share of the suggested workers and factor on the loader's work for the least gain, more of it for each core
+that others keep busy, and the factor for the most gain. Judgement."""
 
 
-@rule("input.too_few_workers", suppresses=("input.bound", "compute.small_batch"))
+@rule(
+    "input.too_few_workers",
+    "Too few workers",
+    settings=("loader.num_workers",),
+    suppresses=("input.bound", "compute.small_batch"),
+)
 def check(run: RunContext) -> Advice | None:
     workers, cores = run.workers, run.cores
     if not workers or cores is None or run.load_work is None or not loading.starved(run):
         return None
     best, period = loading.best_workers(run)
-    if best <= workers or period > 0.95 * run.model.period:
+    if best <= workers or period > run.policy.workers_gain * run.model.period:
         return None
     kind = "mostly waits (I/O)" if loading.waits(run) else "computes"
     return Advice(
-        title=f"Too few loader workers: {workers} worker{'s'[: workers > 1]} at {seconds(run.load_work)} a "
-        "batch "
-        f"cannot keep up, {percent(loading.data_share(run))} of the step waits for data; "
-        + loading.sample_words(run),
+        title=f"Too few loader workers: {workers} worker{'s'[: workers > 1]} at "
+        f"{units.seconds(run.load_work)} a batch cannot keep up, "
+        f"{units.percent(loading.data_share(run))} of the step waits for data",
+        detail=loading.sample_text(run),
         remedy=f"Raise num_workers from {workers} to {best}: making a sample {kind}, and there are "
-        f"{cores:.0f} cores.",
-        change=loading.loader_line(
-            run, f"num_workers={workers}", f"num_workers={best}, persistent_workers=True"
-        ),
+        f"{units.whole(cores)} cores." + frameworks.setting(run, "workers", workers=best),
+        change=loading.with_workers(run, best),
+        effect=loading.effect_of_workers(run),
+        price="memory of a process for each worker",
         evidence={
             "num_workers": workers,
             "suggested_workers": best,
@@ -43,8 +53,13 @@ def check(run: RunContext) -> Advice | None:
             "getitem_seconds": loading.getitem_seconds(run),
             "cores": cores,
         },
-        what=Change(workers=best),
-        low=Change(workers=max(workers, 2 * best // 3), work_left=1.15 + 0.4 * run.other_cores),
-        high=Change(workers=best, work_left=0.85),
-        because=f"{best} workers make a batch every {seconds(run.model.work / best)}",
+        gain=Outcomes(
+            low=Change(
+                workers=max(workers, int(LEAST_GAIN_WORKERS * best)),
+                work_left=LEAST_GAIN_WORK + WORK_PER_CORE * run.other_cores,
+            ),
+            likely=Change(workers=best),
+            high=Change(workers=best, work_left=MOST_GAIN_WORK),
+        ),
+        because=f"{best} workers make a batch every {units.seconds(run.model.work / best)}",
     )

@@ -10,23 +10,40 @@ Gain: the step with the loader's work done in the best number of workers, withou
 
 from __future__ import annotations
 
-from monitor.advice import loading
-from monitor.advice.context import RunContext
-from monitor.advice.finding import percent, seconds
+from monitor.advice.context.run import RunContext
+from monitor.advice.evidence import loading
+from monitor.advice.prediction.gain import Bounds
+from monitor.advice.prediction.step_model import Change, Saving, saved
 from monitor.advice.rule import Advice, rule
-from monitor.advice.whatif import Change, Saving, scaled
-from monitor.snapshot import Phase
+from monitor.model import units
+from monitor.model.run import Phase
 
 CALM_LOOP = 0.75
 """The loop's median step is disturbed, too: by a cache that others have used in the meantime."""
 CALM = 0.5
 """Fetching takes this share of its time in a crowd of workers when it is done in the loop."""
 SHARED_SECONDS = 0.0004
-"""What a batch of a few tensors costs to put into shared memory."""
+"""What a batch of a few tensors costs to put into shared memory. An estimate for two cores."""
+COLLATE_LEAST = 0.15
+"""Share of the collate that is left in the loop at least."""
+DOUBT = Bounds(low=1.8, likely=1.0, high=0.5)
+"""Factors on what a batch costs in the loop. Judgement."""
+IN_PLACE_WORK = 0.9
+"""Share of a batch's work that is left in the loop: no shared memory, no queue."""
+FEWER_MARGIN = 1.05
+"""With fewer workers the step takes this much of what the model says at most."""
+CROWD_SAVED = Bounds(low=0.3, likely=1.0, high=2.0)
+"""Factors on what idle workers cost. Judgement."""
+ENOUGH_MARGIN = 1.5
+"""Workers that would do, over those that are busy now."""
+CROWD_MOST, CROWD_LEAST = 0.5, 0.1
+"""What idle workers cost: at most this share of the step, at least this share of the rest. Judgement."""
 
 
 @rule(
     "input.too_many_workers",
+    "Too many workers",
+    settings=("loader.num_workers", "threads.torch"),
     suppresses=(
         "input.bound",
         "input.too_few_workers",
@@ -43,27 +60,28 @@ def check(run: RunContext) -> Advice | None:
         return None
     if not loading.starved(run):
         return _crowded(run, workers, cores)
-    in_place = run.model.rest + run.load_work * 0.9
-    oversubscribed = workers > max(2.0, 1.5 * cores)
-    if not (oversubscribed or in_place < 0.85 * run.model.period) or loading.waits(run):
+    in_place = run.model.rest + IN_PLACE_WORK * run.load_work
+    oversubscribed = workers > max(2.0, run.policy.workers_per_core * cores)
+    cheaper = in_place < run.policy.in_place_gain * run.model.period
+    if not (oversubscribed or cheaper) or loading.waits(run):
         return None
-    best = 0 if in_place < 0.85 * run.model.period else max(1, int(cores) - (0 if run.has_cuda else 1))
-    after = in_place if best == 0 else max(run.model.rest, run.load_work / best) * 1.05
+    best = 0 if cheaper else max(1, int(cores) - (0 if run.has_cuda else 1))
+    after = in_place if best == 0 else FEWER_MARGIN * max(run.model.rest, run.load_work / best)
     saved = run.model.period - after
     if saved <= 0:
         return None
-    fewer = f"num_workers={best}"
     return Advice(
-        title=f"Too many loader workers: {workers} on {cores:.0f} cores, a batch is "
-        f"{seconds(run.load_work)} of "
-        f"work but {percent(loading.data_share(run))} of the step waits for it",
-        remedy=f"Use {fewer}: "
+        title=f"Too many loader workers: {workers} on {units.whole(cores)} cores, a batch is "
+        f"{units.seconds(run.load_work)} of work but {units.percent(loading.data_share(run))} of the step "
+        "waits for it",
+        remedy=f"Use num_workers={best}: "
         + (
             "a batch is cheaper to make in place than to hand over."
             if best == 0
             else "no more than the free cores."
         ),
-        change=loading.loader_line(run, f"num_workers={workers}", fewer),
+        change=loading.with_workers(run, best),
+        effect=loading.effect_of_workers(run),
         evidence={
             "num_workers": workers,
             "suggested_workers": best,
@@ -71,10 +89,8 @@ def check(run: RunContext) -> Advice | None:
             "batch_work_seconds": run.load_work,
             "data_seconds_per_step": run.model.wait,
         },
-        what=_change(run, best, 1.0),
-        low=_change(run, best, 1.8),
-        high=_change(run, best, 0.5),
-        because=f"the same batches take at most {seconds(after)} a step with {fewer}",
+        gain=DOUBT.of(lambda doubt: _change(run, best, doubt)),
+        because=f"the same batches take at most {units.seconds(after)} a step with num_workers={best}",
     )
 
 
@@ -88,7 +104,7 @@ def _change(run: RunContext, best: int, doubt: float) -> Change:
         return Change(workers=best, savings=savings)
     loader, work = (run.lead.loader if run.lead else None), run.model.work
     collate = (loader.collate_seconds or 0.0) if loader else 0.0
-    in_place = CALM * max(0.0, work - collate) + max(0.15 * collate, collate - SHARED_SECONDS)
+    in_place = CALM * max(0.0, work - collate) + max(COLLATE_LEAST * collate, collate - SHARED_SECONDS)
     return Change(
         workers=0, work_left=min(1.0, doubt * in_place / work) if work > 0 else 1.0, savings=savings
     )
@@ -100,23 +116,29 @@ def _disturbed(run: RunContext) -> list[Phase]:
     return [phase for phase in phases if phase.name != "data" and phase.p50_seconds]
 
 
+def _crowd(run: RunContext, cores: float) -> float:
+    """So many workers that they take the cores from the model, waited for or not."""
+    return max(run.policy.many_workers, run.policy.idle_workers_per_core * cores)
+
+
 def _crowded(run: RunContext, workers: int, cores: float) -> Advice | None:
     """No batch is waited for, but there are so many workers that they take the cores from the model."""
     loader = run.lead.loader if run.lead else None
     busy = loader.worker_busy_ratio if loader else None
-    if workers < max(4.0, 3.0 * cores) or busy is None or busy > 0.5:
+    if busy is None or busy > run.policy.workers_busy or workers < _crowd(run, cores):
         return None
-    enough = max(1, min(int(cores), round(1.5 * busy * workers)))
+    enough = max(1, min(int(cores), round(ENOUGH_MARGIN * busy * workers)))
     stalls = sum(stall.total_seconds for stall in run.run.stalls if stall.kind in ("forward", "backward"))
     steps = run.lead.steps if run.lead and run.lead.steps else 1
-    lost = min(0.5 * run.model.period, stalls / steps + run.model.wait)
-    change = Change(savings=(Saving("*", max(lost, 0.1 * run.model.rest), "workers"),))
+    lost = min(CROWD_MOST * run.model.period, stalls / steps + run.model.wait)
     return Advice(
-        title=f"Too many loader workers: {workers} on {cores:.0f} cores, where {enough} would do: a batch is "
-        f"{seconds(run.load_work)} of work, and the workers are idle {percent(1.0 - busy)} of the time",
+        title=f"Too many loader workers: {workers} on {units.whole(cores)} cores, where {enough} would do: "
+        f"a batch is {units.seconds(run.load_work)} of work, "
+        f"and the workers are idle {units.percent(1.0 - busy)} of the time",
         remedy=f"Use num_workers={enough}: the other {workers - enough} processes take memory, start-up time "
         "and the cores the model computes on.",
-        change=loading.loader_line(run, f"num_workers={workers}", f"num_workers={enough}"),
+        change=loading.with_workers(run, enough),
+        effect=loading.effect_of_workers(run),
         evidence={
             "num_workers": workers,
             "suggested_workers": enough,
@@ -125,9 +147,7 @@ def _crowded(run: RunContext, workers: int, cores: float) -> Advice | None:
             "worker_busy_ratio": busy,
             "stall_seconds": stalls,
         },
-        what=change,
-        low=scaled(change, 0.3),
-        high=scaled(change, 2.0),
+        gain=CROWD_SAVED.part_of(saved("*", max(lost, CROWD_LEAST * run.model.rest), "workers")),
         because="the cores go to the model, and stalls while workers crowd them go",
         severity="warning",
     )

@@ -12,20 +12,29 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from monitor.advice import loading
-from monitor.advice.context import RunContext
-from monitor.advice.finding import percent, seconds
+from monitor.advice.context.run import RunContext
+from monitor.advice.evidence import loading
+from monitor.advice.prediction.gain import Bounds
+from monitor.advice.prediction.step_model import Change, Saving
 from monitor.advice.rule import Advice, rule
-from monitor.advice.whatif import Change, Saving
+from monitor.model import units
 
 EACH_STEP = 1.5
 """Fewer steps than this between two starts: the loop makes a new iterator for every batch."""
 FRESH = 0.5
 """A worker that stays needs this share of what a fresh one needs for a batch."""
+EPOCH_SAVED, STEP_SAVED = Bounds(low=0.75, likely=1.0, high=1.1), Bounds(low=0.95, likely=1.0, high=1.1)
+"""Share of the starts that is saved: of those at each epoch, and of those at every step. Judgement."""
+SPAWN_FACTOR = 10
+"""Spawning a worker against forking it: it imports everything again."""
+WORKER_SECONDS = 0.01
+"""What each further worker adds to a start."""
 
 
 @rule(
     "input.workers_restarted",
+    "Workers restarted",
+    settings=("loader.persistent_workers",),
     suppresses=(
         "input.bound",
         "input.too_few_workers",
@@ -48,23 +57,28 @@ def check(run: RunContext) -> Advice | None:
     if per_step < run.policy.phase_share * run.model.period:
         return None
     length = run.lead.steps / epochs
+    share = sum(one.seconds for one in _saved(run, per_step, length, 1.0).savings) / run.model.period
     return Advice(
         title=f"Workers restarted every {_often(length)}: {epochs} times {workers} workers so far, "
-        f"{percent(per_step / run.model.period)} of the time",
+        f"{units.percent(share)} of the time",
         remedy=_remedy(run, length),
-        change=_change(run, workers, length),
+        change="" if length < EACH_STEP else loading.with_workers(run, workers),
+        effect=loading.effect_of_workers(run),
+        price="memory of the workers between the epochs",
         evidence={
             "epochs_started": epochs,
             "workers_started": run.count("loader", "workers_started"),
             "num_workers": workers,
             "steps_per_epoch": length,
             "start_seconds": start,
+            "start_share": share,
             "persistent_workers": run.setting("loader", "persistent_workers"),
         },
-        what=_saved(run, per_step, length, 1.0),
-        low=_saved(run, per_step, length, 0.75 if length >= EACH_STEP else 0.95),
-        high=_saved(run, per_step, length, 1.1),
-        because=f"about {seconds(start)} at each of {epochs} starts",
+        gain=(EPOCH_SAVED if length >= EACH_STEP else STEP_SAVED).of(
+            lambda part: _saved(run, per_step, length, part)
+        ),
+        share=share,
+        because=f"about {units.seconds(start)} at each of {epochs} starts",
     )
 
 
@@ -76,8 +90,8 @@ def _start_seconds(run: RunContext, workers: int) -> float:
     stall = run.stall("data", "epoch")
     if stall is not None and stall.mean_seconds:
         return stall.mean_seconds
-    spawn = 10 if run.setting("loader", "start_method") in ("spawn", "forkserver") else 1
-    return run.policy.worker_start_seconds * spawn + 0.01 * workers
+    spawn = SPAWN_FACTOR if run.setting("loader", "start_method") in ("spawn", "forkserver") else 1
+    return run.policy.worker_start_seconds * spawn + WORKER_SECONDS * workers
 
 
 def _recreated(run: RunContext) -> bool:
@@ -86,13 +100,14 @@ def _recreated(run: RunContext) -> bool:
 
 
 def _saved(run: RunContext, per_step: float, length: float, factor: float) -> Change:
-    """The starts, and what they cost the steps beside them. When every step starts workers, the old ones
+    """The starts, and what they cost the neighbouring steps. When every step starts workers, the old ones
     are joined inside the step, too, and what is left is the usual hand-over from a worker that stays."""
     if length >= EACH_STEP:
-        beside = max(0.0, run.saved_beyond(per_step) - per_step)
-        savings = (Saving("data", factor * per_step, "workers_start"), Saving("*", beside, "workers_beside"))
+        beside = max(0.0, run.cost_with_neighbours(per_step) - per_step)
+        savings = (Saving("data", factor * per_step, "workers_start"), Saving("*", beside, "neighbours"))
         return Change(savings=savings)
     joined = max(0.0, run.seconds("forward") - run.seconds("backward"))
+    asked = _asked_outside(run)
     model = run.model
     stays = replace(model, parts={"rest": model.rest - joined}, work=FRESH * model.work)
     usual = max(0.0, stays.loaded_period() - stays.rest)
@@ -101,12 +116,23 @@ def _saved(run: RunContext, per_step: float, length: float, factor: float) -> Ch
         savings=(
             Saving("data", min(1.0, factor) * waited, "workers_start"),
             Saving("forward", min(1.0, factor) * joined, "workers_end"),
+            Saving("other", min(1.0, factor) * asked, "workers_start"),
         )
     )
 
 
+def _asked_outside(run: RunContext) -> float:
+    """Seconds a step that the line which asks for the batch takes outside the wait for it: making the
+    iterator starts the workers, and letting go of the last one ends them."""
+    line = run.hot("data")
+    if line is None:
+        return 0.0
+    same = [spot for spot in run.hotspots if (spot.file, spot.line) == (line.file, line.line)]
+    return sum(run.hot_seconds(spot) for spot in same if spot.phase == "other")
+
+
 def _often(length: float) -> str:
-    return "step" if length < EACH_STEP else f"{length:.0f} steps"
+    return "step" if length < EACH_STEP else f"{units.whole(length)} steps"
 
 
 def _remedy(run: RunContext, length: float) -> str:
@@ -117,15 +143,6 @@ def _remedy(run: RunContext, length: float) -> str:
         )
     if run.setting("loader", "persistent_workers") is True:
         return (
-            "The DataLoader is built anew every epoch, so persistent workers cannot persist: build it once."
+            "The DataLoader is built again every epoch, so persistent workers cannot persist: build it once."
         )
     return "Set persistent_workers=True and build the DataLoader once, outside the epoch loop."
-
-
-def _change(run: RunContext, workers: int, length: float) -> str:
-    if length < EACH_STEP:
-        once = "+ batches = iter(loader)   # once, before the loop"
-        return f"{once}\n- batch = next(iter(loader))\n+ batch = next(batches)"
-    return loading.loader_line(
-        run, f"num_workers={workers}", f"num_workers={workers}, persistent_workers=True"
-    )

@@ -9,59 +9,69 @@ Gain: all but a twentieth of that time.
 
 from __future__ import annotations
 
-from monitor.advice import hotlines
-from monitor.advice.context import RunContext
-from monitor.advice.finding import percent, seconds
+from monitor.advice.context.figures import MOST_OF_STEP
+from monitor.advice.context.run import RunContext
+from monitor.advice.evidence import edits, hot_lines
+from monitor.advice.evidence.side_jobs import side_job
+from monitor.advice.prediction.gain import Bounds
+from monitor.advice.prediction.step_model import saved
 from monitor.advice.rule import Advice, rule
-from monitor.advice.side import line_job
-from monitor.advice.whatif import Change, Saving, scaled
+from monitor.model import units
 
 BY_ITSELF = 0.4
-"""Python never collects for so large a share of the time unless it is told to, seen or not."""
+"""Python never collects for so large a share of the time unless the script asks for it, seen or not."""
+CALL_SAVED, COLLECTOR_SAVED = Bounds(low=0.98, likely=1.0, high=1.0), Bounds(low=0.6, likely=0.9, high=1.0)
+"""Share of the collections that is saved: of those that are called for, and of Python's own. Judgement."""
+SEEN_SHARE = 0.3
+"""Share of a phase in lines that collect from which the head of the loop there is part of it."""
 
 
-@rule("job.gc_pauses", suppresses=("compute.user_code", "trend.periodic_stalls"), bonus=0.3)
+@rule(
+    "job.gc_pauses",
+    "Garbage collection",
+    suppresses=("compute.user_code", "compute.launch_bound", "trend.periodic_stalls"),
+    bonus=0.3,
+)
 def check(run: RunContext) -> Advice | None:
-    job = line_job(run, "gc")
-    cost = min(max(_line_seconds(run), _collector_seconds(run)), 0.995 * (run.period or 0.0))
+    job = side_job(run, "", "gc")
+    cost = min(max(_line_seconds(run), _collector_seconds(run)), MOST_OF_STEP * (run.period or 0.0))
     if run.period is None or cost < run.policy.gc_share * run.period:
         return None
-    what = Change(savings=(Saving("*", run.saved_beyond(cost), "gc"),))
     explicit = job.spot is not None
-    certain = explicit or cost > BY_ITSELF * run.period
-    where = f" at {job.spot.words}" if job.spot else ""
+    gone = CALL_SAVED if explicit or cost > BY_ITSELF * run.period else COLLECTOR_SAVED
+    where = f" at {job.spot.text}" if job.spot else ""
     return Advice(
-        title=f"Garbage collection takes {percent(cost / run.period)} of the time: {seconds(cost)} a "
-        f"step{where}",
+        title=f"Garbage collection takes {units.percent(cost / run.period)} of the time: "
+        f"{units.seconds(cost)} a step{where}",
         remedy=f"Remove the call at {job.spot.place}: memory is given back without it."
         if job.spot
         else "Call `gc.freeze()` after set-up and `gc.disable()` in the loop; collect once an epoch.",
-        change=f"- {job.spot.code or 'gc.collect()'}"
-        if job.spot
-        else "+ gc.freeze(); gc.disable()\n  for batch in loader:",
+        change=edits.removed(job.spot.file, job.spot.line, job.spot.code)
+        if job.spot and job.spot.removable
+        else "",
+        effect="identical",
+        price="memory that is only freed when Python collects by itself",
         evidence={
             "gc_share": cost / run.period,
             "gc_seconds_per_step": cost,
             "explicit_call": explicit,
-            **hotlines.evidence(run, job.spot),
+            **hot_lines.evidence(run, job.spot),
         },
-        what=scaled(what, 1.0 if certain else 0.9),
-        low=scaled(what, 0.98 if certain else 0.6),
-        high=scaled(what, 1.0),
-        because=f"{seconds(cost)} of {seconds(run.period)} a step is collection",
+        gain=gone.part_of(saved("*", cost, "gc"), saved("*", run.cost_with_neighbours(cost), "gc")),
+        because=f"{units.seconds(cost)} of {units.seconds(run.period)} a step is collection",
     )
 
 
 def _line_seconds(run: RunContext) -> float:
     """Seconds a step at the lines that collect. A collection keeps the interpreter to itself, so part of it
     is seen only when it is over: at the head of the loop, in a phase where nothing is loaded."""
-    lines = hotlines.in_loop(run, "gc")
+    lines = hot_lines.doing(run, "gc")
     heads = [
         spot
         for spot in run.hotspots
-        if spot.is_loop and any(spot.phase == line.phase and line.share >= 0.3 for line in lines)
+        if spot.head and any(spot.phase == line.phase and line.share >= SEEN_SHARE for line in lines)
     ]
-    return hotlines.total(run, lines) + hotlines.total(run, heads)
+    return hot_lines.total(run, lines) + hot_lines.total(run, heads)
 
 
 def _collector_seconds(run: RunContext) -> float:

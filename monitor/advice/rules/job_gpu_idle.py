@@ -9,13 +9,13 @@ Gain: a whole GPU.
 
 from __future__ import annotations
 
-from monitor.advice.context import MachineContext
-from monitor.advice.finding import size
+from monitor.advice.context.machine import MachineContext
 from monitor.advice.rule import Advice, machine_rule
-from monitor.snapshot import Gpu
+from monitor.model import units
+from monitor.model.gpu import Gpu
 
 
-@machine_rule("job.gpu_idle")
+@machine_rule("job.gpu_idle", "Idle allocation")
 def check(machine: MachineContext) -> list[Advice]:
     return [advice for gpu in machine.snapshot.gpus if (advice := _check(machine, gpu)) is not None]
 
@@ -27,18 +27,18 @@ def _check(machine: MachineContext, gpu: Gpu) -> Advice | None:
     stepping = any(gpu.uuid in run.gpu_uuids and run.state == "running" for run in machine.snapshot.runs)
     if stepping:
         return None
-    minutes = (machine.snapshot.time - since) / 60
+    idle = machine.snapshot.time - since
     names = {process.pid: process.name for process in machine.snapshot.processes}
     holders = [f"{process.pid} ({names.get(process.pid) or '?'})" for process in gpu.processes[:4]]
     held = sum(process.memory_bytes or 0 for process in gpu.processes)
     return Advice(
-        title=f"GPU {gpu.index} is held but idle for {minutes:.0f} minutes: {', '.join(holders)} hold "
-        f"{size(held)}",
+        title=f"GPU {gpu.index} has been held but idle for {units.duration(idle)}: "
+        f"{', '.join(holders)} hold {units.size(held)}",
         remedy="End the process if its work is done (a notebook kernel, a finished job), or wait for what "
         "it waits for.",
         change=f"kill {gpu.processes[0].pid}" if gpu.processes else "",
         evidence={
-            "idle_seconds": machine.snapshot.time - since,
+            "idle_seconds": idle,
             "held_bytes": held,
             "pids": [p.pid for p in gpu.processes],
         },

@@ -9,14 +9,17 @@ Gain: of the whole run's time, not of the step.
 
 from __future__ import annotations
 
-from monitor.advice import hotlines
-from monitor.advice.context import RunContext
-from monitor.advice.finding import percent, seconds
+from monitor.advice.context.run import RunContext
+from monitor.advice.evidence import hot_lines
+from monitor.advice.prediction.gain import speedup
 from monitor.advice.rule import Advice, rule
-from monitor.snapshot import Speedup
+from monitor.model import units
+
+SAVED, DOUBT = 0.8, 1.2
+"""Share of the set-up that a cache saves, and the factor on the gain for the most of it. Judgement."""
 
 
-@rule("job.long_setup", steps=False)
+@rule("job.long_setup", "Long set-up", steps=False)
 def check(run: RunContext) -> Advice | None:
     first = run.run.first_step_time
     until = first if first is not None else run.snapshot.time
@@ -28,19 +31,17 @@ def check(run: RunContext) -> Advice | None:
     if not (long or dominant) or (first is None and not run.live):
         return None
     spot = run.hot("setup")
-    where = f"; most of it in {spot.words}" if spot else ""
-    gain = whole / max(1e-9, whole - 0.8 * setup) if not run.live else 1.0
+    gain = max(1.0, whole / (whole - SAVED * setup)) if whole > SAVED * setup else 1.0
     return Advice(
-        title=f"Long set-up: {seconds(setup)} before the first step"
-        + (f" ({percent(share)} of the run)" if first is not None else ", still none")
-        + where,
+        title=f"Long set-up: {units.seconds(setup)} before the first step"
+        + (f" ({units.percent(share)} of the run)" if first is not None else ", still none"),
+        detail=f"most of it in {spot.text}" if spot else "",
         remedy="Prepare the data once and cache it (parsed, tokenised, as tensors or memory-mapped); load "
         "the rest lazily.",
-        change="+ if cache.exists(): data = torch.load(cache)\n  else: data = prepare(…); torch.save(data, "
-        "cache)",
-        evidence={"setup_seconds": setup, "setup_share": share, **hotlines.evidence(run, spot)},
-        speedup=Speedup(
-            1.0, round(max(1.0, gain), 3), round(max(1.0, gain * 1.2), 3), "of the whole run's time"
-        ),
+        effect="identical",
+        price="disk for what is kept",
+        evidence={"setup_seconds": setup, "setup_share": share, **hot_lines.evidence(run, spot)},
+        speedup=speedup(1.0, gain, DOUBT * gain, "of the whole run's time") if not run.live else None,
+        share=share,
         severity="warning" if long else "hint",
     )

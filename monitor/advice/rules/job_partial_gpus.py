@@ -8,12 +8,15 @@ Gain: up to the number of GPUs, less what communication costs.
 
 from __future__ import annotations
 
-from monitor.advice.context import RunContext
+from monitor.advice.context.run import RunContext
+from monitor.advice.prediction.gain import speedup
 from monitor.advice.rule import Advice, rule
-from monitor.snapshot import Speedup
+
+SCALING = 0.8
+"""Share of the added GPUs that comes out as speed. Judgement: communication costs the rest."""
 
 
-@rule("job.partial_gpus")
+@rule("job.partial_gpus", "Unused GPUs")
 def check(run: RunContext) -> Advice | None:
     visible, used = set(run.run.visible_gpu_uuids), set(run.run.gpu_uuids)
     idle = [gpu for gpu in run.snapshot.gpus if gpu.uuid in visible - used and not gpu.processes]
@@ -26,13 +29,10 @@ def check(run: RunContext) -> Advice | None:
         title=f"{len(used)} of {count} visible GPUs used; GPU {', '.join(str(gpu.index) for gpu in idle)} "
         "does nothing",
         remedy=f"Start one process per GPU (torchrun --nproc-per-node={count} …) with "
-        "DistributedDataParallel, or "
-        f"ask for {len(used)}.",
-        change=f"- python {run.run.script or 'train.py'}\n+ torchrun --nproc-per-node={count} "
-        f"{run.run.script or 'train.py'}",
+        f"DistributedDataParallel, or ask for {len(used)}.",
+        change=f"torchrun --nproc-per-node={count} {run.run.script or 'train.py'}",
         evidence={"visible": count, "used": len(used), "idle": [gpu.uuid for gpu in idle]},
-        speedup=Speedup(
-            1.0, round(1 + 0.8 * (factor - 1), 2), round(factor, 2), "data parallel over all of them"
-        ),
+        speedup=speedup(1.0, 1.0 + SCALING * (factor - 1.0), factor, "data parallel over all of them"),
+        share=1.0 - 1.0 / factor,
         severity="warning",
     )

@@ -9,24 +9,25 @@ Gain: small and uncertain: the steps that hit a retry.
 
 from __future__ import annotations
 
-from monitor.advice.context import RunContext
-from monitor.advice.finding import size
+from monitor.advice.context.run import RunContext
 from monitor.advice.rule import Advice, rule
+from monitor.model import units
 
 
-@rule("memory.allocator_retries", steps=False)
+@rule("memory.allocator_retries", "Allocator retries", steps=False)
 def check(run: RunContext) -> Advice | None:
     retries, ooms = run.scalar("cuda.alloc_retries"), run.scalar("cuda.ooms")
     allocated, reserved = run.scalar("cuda.allocated_bytes"), run.scalar("cuda.reserved_bytes")
     if not (retries or ooms):
         return None
     unused = reserved - allocated if reserved and allocated else None
-    words = f", {size(unused)} reserved but not in use" if unused else ""
+    words = f", {units.size(unused)} reserved but not in use" if unused else ""
     return Advice(
-        title=f"CUDA allocator retried {retries or 0:.0f} times, ran out {ooms or 0:.0f} times{words}",
+        title=f"CUDA allocator retried {units.whole(retries or 0)} times, ran out {units.whole(ooms or 0)} "
+        f"times{words}",
         remedy="Let segments grow (expandable_segments:True) and keep shapes fixed; a slightly smaller "
         "batch if it stays.",
-        change="+ PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True python train.py …",
+        change="PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True python train.py",
         evidence={
             "alloc_retries": retries,
             "ooms": ooms,

@@ -9,28 +9,34 @@ Gain: none: this is about safety.
 
 from __future__ import annotations
 
-from monitor.advice.context import RunContext
-from monitor.advice.finding import percent, size
+from monitor.advice.context.run import RunContext
 from monitor.advice.rule import Advice, rule
+from monitor.model import units
+
+CACHED = 0.8
+"""A peak of the allocator below this share of the memory in use: the rest is cache that it can give back."""
+SMALLER = 3 / 4
+"""The batch that is suggested, of the present one."""
 
 
-@rule("memory.device_full", steps=False)
+@rule("memory.device_full", "Memory nearly full", steps=False)
 def check(run: RunContext) -> Advice | None:
     for gpu in run.gpus:
         if not run.live or gpu.memory_used_bytes is None or not gpu.memory_total_bytes:
             continue
         use = gpu.memory_used_bytes / gpu.memory_total_bytes
         allocated = run.scalar("cuda.max_allocated_bytes")
-        cached = allocated is not None and allocated < 0.8 * gpu.memory_used_bytes
+        cached = allocated is not None and allocated < CACHED * gpu.memory_used_bytes
         if use < run.policy.memory_high or (cached and use < run.policy.memory_full):
             continue
         batch = run.batch_size
-        smaller = f"batch_size {batch} → {max(1, batch * 3 // 4)}, " if batch else ""
+        smaller = f"batch_size {batch} → {max(1, int(SMALLER * batch))}, " if batch else ""
         return Advice(
-            title=f"GPU {gpu.index} memory {percent(use)} full: {size(gpu.memory_used_bytes)} of "
-            f"{size(gpu.memory_total_bytes)} (target below {percent(run.policy.memory_high)})",
+            title=f"GPU {gpu.index} memory {units.percent(use)} full: {units.size(gpu.memory_used_bytes)} of "
+            f"{units.size(gpu.memory_total_bytes)} (target below {units.percent(run.policy.memory_high)})",
             remedy=f"Make room before it runs out: {smaller}autocast, or checkpoint the largest blocks.",
-            change="+ PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+            change="PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+            effect="identical",
             evidence={
                 "memory_used_ratio": use,
                 "memory_used_bytes": gpu.memory_used_bytes,

@@ -10,14 +10,21 @@ Gain: none predicted: this is about the run surviving.
 
 from __future__ import annotations
 
-from monitor.advice import hotlines
-from monitor.advice.context import Caller, RunContext
-from monitor.advice.finding import size
-from monitor.advice.growth import device_growth, host_growth
+from monitor.advice.context.hotspot import Caller
+from monitor.advice.context.run import RunContext
+from monitor.advice.evidence import hot_lines
+from monitor.advice.evidence.memory_growth import device_growth, host_growth
 from monitor.advice.rule import Advice, rule
+from monitor.model import units
 
 
-@rule("memory.leak", steps=False, suppresses=("compute.small_batch", "job.gc_pauses"), bonus=0.6)
+@rule(
+    "memory.leak",
+    "Memory leak",
+    steps=False,
+    suppresses=("compute.small_batch", "job.gc_pauses"),
+    bonus=0.6,
+)
 def check(run: RunContext) -> Advice | None:
     on_device = device_growth(run)
     growth = on_device or host_growth(run)
@@ -25,15 +32,15 @@ def check(run: RunContext) -> Advice | None:
         return None
     where = "device memory" if on_device else "memory of the training process"
     room = _room(run, bool(on_device))
-    left = f", full in about {room / growth.per_step:,.0f} steps" if room and growth.per_step > 0 else ""
-    keeper = hotlines.keeper(run)
+    left = (
+        f", full in about {units.whole(room / growth.per_step)} steps" if room and growth.per_step > 0 else ""
+    )
+    keeper = hot_lines.keeping_line(run)
     return Advice(
-        title=f"Memory leak: {where} grew by {size(growth.bytes)} in {growth.steps:,} steps "
-        f"({size(growth.per_step)} a step){left}",
+        title=f"Memory leak: {where} grew by {units.size(growth.bytes)} in {units.whole(growth.steps)} steps "
+        f"({units.size(growth.per_step)} a step){left}",
         remedy=_remedy(keeper),
-        change=f"- {keeper.code}\n+ # the same with .item() or .detach() on what comes from the step"
-        if keeper
-        else "- history.append(loss)\n+ history.append(loss.detach().item())",
+        effect="identical",
         evidence={
             "grown_bytes": growth.bytes,
             "bytes_per_step": growth.per_step,

@@ -1,33 +1,42 @@
 """Batches are copied to the GPU with blocking copies.
 
-Looks at: time in host-to-device copies, blocking copies a step, pinned memory.
+Looks at: the device's gaps while a copy to it runs (where they were not seen, the time in the phase of
+    copies), blocking copies a step, pinned memory.
 Why: A blocking copy makes the CPU wait until the batch has crossed the bus; from pinned memory and with
     `non_blocking=True` it overlaps with compute.
 Remedy: `pin_memory=True` in the DataLoader and `.to(device, non_blocking=True)`.
-Gain: most of the exposed copy time.
+Gain: the exposed copy time but for what the bytes take from pinned memory.
 """
 
 from __future__ import annotations
 
-from monitor.advice.context import RunContext
-from monitor.advice.finding import percent, seconds
+from monitor.advice.context.run import RunContext
+from monitor.advice.evidence.copies import exposed_copies
+from monitor.advice.prediction.gain import Bounds
 from monitor.advice.rule import Advice, rule
-from monitor.advice.whatif import Change, Saving
+from monitor.model import units
+
+SAVED = Bounds(low=0.3, likely=0.75, high=1.0)
+"""Share of the exposed copies that is hidden. Judgement; never checked on a GPU here."""
 
 
-@rule("transfer.blocking_copies", suppresses=("transfer.unpinned_memory",))
+@rule(
+    "transfer.blocking_copies",
+    "Blocking copies",
+    suppresses=("transfer.unpinned_memory", "compute.user_code"),
+)
 def check(run: RunContext) -> Advice | None:
-    blocking, share = run.scalar("transfer.blocking_per_step"), run.share("transfer")
-    if not run.has_cuda or not blocking or share < run.policy.hint_share:
+    blocking, copies = run.scalar("transfer.blocking_per_step"), exposed_copies(run, SAVED)
+    if not run.has_cuda or not blocking or copies.share < run.policy.hint_share:
         return None
     pinned = run.setting("loader", "pin_memory")
-    cost = run.seconds("transfer")
+    cost, share = copies.seconds, copies.share
     pin = " from pinned memory" if pinned is not True else ""
     return Advice(
-        title=f"Blocking copies to the GPU: {blocking:.0f} a step, {seconds(cost)} ({percent(share)})",
-        remedy=f"Copy with non_blocking=True{pin}, so that the copy runs beside the last step's compute.",
-        change="- x = x.to(device)\n+ x = x.to(device, non_blocking=True)"
-        + ("\n+ DataLoader(…, pin_memory=True)" if pinned is not True else ""),
+        title=f"Blocking copies to the GPU: {units.whole(blocking)} a step, "
+        f"{units.seconds(cost)} ({units.percent(share)})",
+        remedy=f"Copy with non_blocking=True{pin}, so that it overlaps with the previous step's compute.",
+        effect="identical",
         evidence={
             "blocking_per_step": blocking,
             "transfer_share": share,
@@ -35,8 +44,6 @@ def check(run: RunContext) -> Advice | None:
             "pin_memory": pinned,
             "bytes_per_step": run.scalar("transfer.bytes_per_step"),
         },
-        what=Change(savings=(Saving("transfer", 0.75 * cost, "transfer"),)),
-        low=Change(savings=(Saving("transfer", 0.3 * cost, "transfer"),)),
-        high=Change(savings=(Saving("transfer", cost, "transfer"),)),
-        because=f"at most the {seconds(cost)} a step of exposed copies",
+        gain=copies.outcomes,
+        because=f"at most the {units.seconds(cost)} a step of exposed copies",
     )

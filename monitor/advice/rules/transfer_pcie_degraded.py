@@ -9,32 +9,37 @@ Gain: copy time by the ratio of the bandwidths.
 
 from __future__ import annotations
 
-from monitor.advice.context import MachineContext
-from monitor.advice.finding import percent
+from monitor.advice.context.machine import MachineContext
+from monitor.advice.prediction.gain import speedup
 from monitor.advice.rule import Advice, machine_rule
-from monitor.snapshot import Gpu, Snapshot, Speedup
+from monitor.model import units
+from monitor.model.gpu import Gpu
+from monitor.model.snapshot import Snapshot
+
+MOST_COPIES = 0.9
+"""Share of the step in copies at most: something is computed, too."""
 
 
-@machine_rule("transfer.pcie_degraded")
+@machine_rule("transfer.pcie_degraded", "Degraded PCIe link")
 def check(machine: MachineContext) -> list[Advice]:
-    found = [_check(gpu, machine.snapshot) for gpu in machine.snapshot.gpus if gpu.state == "ok"]
+    found = [_check(gpu, machine) for gpu in machine.snapshot.gpus if gpu.state == "ok"]
     return [advice for advice in found if advice is not None]
 
 
-def _check(gpu: Gpu, snapshot: Snapshot) -> Advice | None:
+def _check(gpu: Gpu, machine: MachineContext) -> Advice | None:
     link = gpu.pcie
     if None in (link.generation, link.generation_max, link.width, link.width_max):
         return None
     now = 2.0 ** (link.generation or 1) * (link.width or 1)
     best = 2.0 ** (link.generation_max or 1) * (link.width_max or 1)
     narrow = (link.width or 0) < (link.width_max or 0)
-    if now >= best or not (narrow or (gpu.utilization_ratio or 0.0) > 0.2):
+    if now >= best or not (narrow or (gpu.utilization_ratio or 0.0) > machine.policy.link_busy):
         return None
-    share = _copy_share(gpu, snapshot)
+    share = _copy_share(gpu, machine.snapshot)
     gain = 1.0 / (1.0 - share * (1.0 - now / best))
     return Advice(
         title=f"PCIe link degraded on GPU {gpu.index}: generation {link.generation} x{link.width} instead of "
-        f"{link.generation_max} x{link.width_max}, {percent(now / best)} of the bandwidth",
+        f"{link.generation_max} x{link.width_max}, {units.percent(now / best)} of the bandwidth",
         remedy="Reseat the card or move it to another slot, look for a riser or a shared slot, check the "
         "BIOS.",
         change=f"nvidia-smi -q -i {gpu.index} -d PCIE   # link now and maximum, replays",
@@ -47,7 +52,8 @@ def _check(gpu: Gpu, snapshot: Snapshot) -> Advice | None:
             "replays": link.replays,
             "transfer_share": share,
         },
-        speedup=Speedup(1.0, round(gain, 3), round(1.0 + 2 * (gain - 1.0), 3), "copies at full bandwidth"),
+        speedup=speedup(1.0, gain, gain, "copies at full bandwidth"),
+        share=share * (1.0 - now / best),
         severity="warning",
         gpu=gpu.uuid,
     )
@@ -62,4 +68,4 @@ def _copy_share(gpu: Gpu, snapshot: Snapshot) -> float:
         for phase in run.phases
         if phase.name == "transfer"
     ]
-    return min(0.9, max(shares, default=0.0))
+    return min(MOST_COPIES, max(shares, default=0.0))

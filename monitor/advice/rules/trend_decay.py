@@ -3,22 +3,27 @@
 Looks at: step time of the run's later windows against its earlier ones, and what moved along with it.
 Why: A run that gets slower has something that grows: a list, a graph kept alive, a cache, memory, heat.
     The average hides it.
-Remedy: find what grows: the phase, the memory or the clock that moved along names it.
+Remedy: find what grows: the phase, the memory or the clock that changed with it names it.
 Gain: back to the best sustained speed.
 """
 
 from __future__ import annotations
 
-from monitor.advice import hotlines
-from monitor.advice.context import Hotspot, RunContext
-from monitor.advice.finding import percent, seconds
+from monitor.advice.context.hotspot import Hotspot
+from monitor.advice.context.run import RunContext
+from monitor.advice.evidence import hot_lines
+from monitor.advice.evidence.trends import Decay, decay
+from monitor.advice.prediction.gain import Bounds, speedup
 from monitor.advice.rule import Advice, rule
-from monitor.advice.trends import Decay, decay
-from monitor.snapshot import Speedup
+from monitor.model import units
+
+DOUBT = Bounds(low=0.4, likely=1.0, high=1.8)
+"""Factors on the gain from the mean step back to the early one. Judgement."""
 
 
 @rule(
     "trend.decay",
+    "Throughput decay",
     suppresses=("compute.user_code", "compute.small_batch", "compute.python_loop"),
     bonus=0.5,
 )
@@ -27,33 +32,32 @@ def check(run: RunContext) -> Advice | None:
     if found is None:
         return None
     spot = _grower(run, found.phase)
-    where = f"; the line that takes most of it: {spot.words}" if spot else ""
-    keeper = hotlines.keeper(run)
+    keeper = hot_lines.keeping_line(run)
     gain = max(1.0, (run.period or found.late) / found.early)
     return Advice(
-        title=f"Throughput decays: steps took {seconds(found.early)} early and {seconds(found.late)} now"
-        + (f", the growth is in {_where(run, found.phase)}" if found.phase else "")
-        + found.along
-        + where,
+        title=f"Throughput decays: steps took {units.seconds(found.early)} early and "
+        f"{units.seconds(found.late)} now"
+        + (f", the growth is in {_where(run, found.phase)}" if found.phase else ""),
+        detail="; ".join([*found.moved, *([f"most of it in {spot.text}"] if spot else [])]),
         remedy=_remedy(found)
         + (f" Start at {spot.place}." if spot else "")
         + (f" `{keeper.code}` ({keeper.place}) keeps something of every step." if keeper else ""),
-        change=f"- {keeper.code if keeper else 'history.append(loss)'}   # grows with every step\n"
-        "+ # keep a number (loss.item()), the last N only, or a running mean",
+        effect="identical",
         evidence={
             "early_step_seconds": found.early,
             "late_step_seconds": found.late,
             "throughput_ratio": found.early / found.late,
             "phase": found.phase,
             **found.evidence,
-            **hotlines.evidence(run, spot),
+            **hot_lines.evidence(run, spot),
         },
-        speedup=Speedup(
-            round(1 + 0.4 * (gain - 1), 3),
-            round(gain, 3),
-            round(1 + 1.8 * (gain - 1), 3),
-            f"the early speed held, against {percent(found.early / found.late)} of it now",
+        speedup=speedup(
+            1.0 + DOUBT.low * (gain - 1.0),
+            gain,
+            1.0 + DOUBT.high * (gain - 1.0),
+            f"the early speed held, against {units.percent(found.early / found.late)} of it now",
         ),
+        share=1.0 - 1.0 / gain,
         severity="warning",
     )
 
@@ -69,7 +73,7 @@ def _where(run: RunContext, phase: str) -> str:
 def _grower(run: RunContext, phase: str | None) -> Hotspot | None:
     """The heaviest line of the phase that is not simply a pass of the step."""
     spots = [spot for spot in run.hotspots if phase and spot.phase == phase]
-    own = [spot for spot in spots if not (spot.kind == "module" or hotlines.passes(spot.code))]
+    own = [spot for spot in spots if not (spot.kind == "module" or hot_lines.passes(run, spot))]
     return next(iter([*own, *spots]), None)
 
 

@@ -8,37 +8,57 @@ Gain: none.
 
 from __future__ import annotations
 
-from monitor.advice.context import RunContext
-from monitor.advice.finding import percent
+from monitor.advice.context.run import RunContext
 from monitor.advice.rule import Advice, rule
+from monitor.model import units
+
+OUT_OF_MEMORY = ("OutOfMemoryError", "MemoryError")
+"""Exceptions that mean it: torch's for a device, Python's for the host."""
 
 
-@rule("trend.ended_abnormally", steps=False)
+@rule("trend.ended_abnormally", "Ended abnormally", steps=False)
 def check(run: RunContext) -> Advice | None:
     state = run.run.state
     if state not in ("failed", "killed") or run.lead is None:
         return None
     phase = run.lead.live_phase
-    memory = run.snapshot.host.memory
-    full = memory is not None and memory.total_bytes and memory.available_bytes / memory.total_bytes < 0.05
-    how = "an exception ended it" if state == "failed" else "the process was killed"
+    free = _memory_free(run)
+    full = free is not None and free < run.policy.memory_exhausted
     where = f" in {phase}" if phase else ""
     return Advice(
-        title=f"Ended abnormally after {run.run.steps:,} steps: {how}{where}",
-        remedy="The machine was out of memory: fewer workers, a smaller batch."
-        if full
-        else "See the traceback above."
-        if state == "failed"
-        else "Killed from outside (signal, out-of-memory killer, scheduler): look at dmesg and the job's "
-        "log.",
+        title=f"Ended abnormally after {units.whole(run.run.steps)} steps: {_how(run)}{where}",
+        remedy=_remedy(run, full),
         change="dmesg | grep -i 'out of memory'" if state == "killed" else "",
         evidence={
             "state": state,
+            "error": run.run.error,
             "steps": run.run.steps,
             "live_phase": phase,
-            "memory_available": percent(memory.available_bytes / memory.total_bytes)
-            if memory and memory.total_bytes
-            else None,
+            "memory_available_ratio": free,
         },
-        severity="warning",
+        severity="critical",
     )
+
+
+def _how(run: RunContext) -> str:
+    if run.run.state == "killed":
+        return "the process was killed"
+    if run.run.error in OUT_OF_MEMORY:
+        return f"out of memory ({run.run.error})"
+    return f"{run.run.error} ended it" if run.run.error else "an exception ended it"
+
+
+def _remedy(run: RunContext, full: bool) -> str:
+    if run.run.error in OUT_OF_MEMORY:
+        return "A smaller batch, mixed precision or activation checkpointing needs less memory."
+    if full:
+        return "The machine was out of memory: fewer workers, a smaller batch."
+    if run.run.state == "failed":
+        return "See the traceback above."
+    return "Killed from outside (signal, out-of-memory killer, scheduler): look at dmesg and the job's log."
+
+
+def _memory_free(run: RunContext) -> float | None:
+    """Share of the machine's memory that is available."""
+    memory = run.snapshot.host.memory
+    return memory.available_bytes / memory.total_bytes if memory and memory.total_bytes else None

@@ -9,32 +9,39 @@ Gain: none.
 
 from __future__ import annotations
 
-from monitor.advice.context import RunContext
-from monitor.advice.finding import seconds
+from monitor.advice.context.run import RunContext
 from monitor.advice.rule import Advice, rule
+from monitor.model import units
+from monitor.model.policy import Policy
+from monitor.model.run import Rank
 
 CAUSES = {
     "data": "a DataLoader worker is stuck or was killed: look at its state, try num_workers=0",
-    "backward": "a collective waits for a rank that never came: look at the other ranks",
+    "backward": "a collective waits for a rank that never arrived: look at the other ranks",
     "validate": "a very long validation, or its loader is stuck",
     "checkpoint": "the file system the checkpoint goes to does not answer",
 }
 
 
-@rule("trend.hung", steps=False, suppresses=("*.*",))
+@rule("trend.hung", "Hung", steps=False, suppresses=("*.*",))
 def check(run: RunContext) -> Advice | None:
     lead = run.lead
-    if not run.live or lead is None or lead.last_step_time is None or not lead.steps:
+    until = run.snapshot.time if run.live else run.run.ended if run.run.interrupted else None
+    if until is None or lead is None or lead.last_step_time is None or not lead.steps:
         return None
-    silent = run.snapshot.time - lead.last_step_time
-    longest = max(run.policy.hung_seconds, 10 * (lead.step.p95 or 0.0), 3 * (lead.whole.max or 0.0))
-    if silent < longest:
+    silent = until - lead.last_step_time
+    if silent < _patience(run.policy, lead):
         return None
     phase = lead.live_phase or "other"
     return Advice(
-        title=f"Hung: no step for {seconds(silent)}, in {phase} for {seconds(lead.live_seconds or silent)}",
+        title=f"Hung: no step for {units.seconds(silent)}, "
+        + (
+            f"stuck in {phase} for {units.seconds(lead.live_seconds or silent)}"
+            if run.live
+            else "until somebody ended it"
+        ),
         remedy=f"In {phase}: {CAUSES.get(phase, 'dump the stacks of the process to see where it is')}.",
-        change=f"py-spy dump --pid {lead.pid}",
+        change=f"py-spy dump --pid {lead.pid}" if run.live else "",
         evidence={
             "silent_seconds": silent,
             "live_phase": phase,
@@ -44,3 +51,9 @@ def check(run: RunContext) -> Advice | None:
         severity="critical",
         rank=lead.rank if len(run.run.ranks) > 1 else None,
     )
+
+
+def _patience(policy: Policy, rank: Rank) -> float:
+    """Seconds without a step that are still usual for this run."""
+    usual = policy.hung_steps * (rank.step.p95 or 0.0)
+    return max(policy.hung_seconds, usual, policy.hung_longest * (rank.whole.max or 0.0))

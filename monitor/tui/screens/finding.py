@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Sequence
 from typing import ClassVar
 
 from textual import work
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal
-from textual.widget import Widget
 
-from monitor.errors import UserError
-from monitor.snapshot import Finding
+from monitor.model.errors import UserError
+from monitor.model.finding import Finding
 from monitor.store.ledger import Entry
 from monitor.tui.frame import HostFrame
+from monitor.tui.panels import WIDE, PanelSpec, Side
 from monitor.tui.screens.page import Page
-from monitor.tui.text import Block, Line, Span, line
-from monitor.tui.views import findings, remedy
-from monitor.tui.views import run as run_view
-from monitor.tui.widgets.panel import Panel, Room
-
-SPLIT = 110
+from monitor.tui.text import Block, Line, Room, Span, line
+from monitor.tui.views import finding as view
+from monitor.tui.views import findings, run, run_graphs
 
 
 class FindingScreen(Page):
@@ -35,7 +31,7 @@ class FindingScreen(Page):
         self._seen: tuple[HostFrame, Finding] | None = None
         self._gone = False
         self._ledger: list[Entry] = []
-        self.crumb = str(key[2]) if isinstance(key, tuple) else ""
+        self.title_text = str(key[2]) if isinstance(key, tuple) else ""
 
     def found(self) -> tuple[HostFrame, Finding] | None:
         now = findings.lookup(self.frame, self._key)
@@ -43,13 +39,10 @@ class FindingScreen(Page):
         self._seen = now or self._seen
         return self._seen
 
-    def body(self) -> Iterable[Widget]:
-        with Horizontal(id="columns"):
-            yield Panel(self._main, id="main")
-            yield Panel(self._side, id="side")
+    def panels(self) -> Sequence[PanelSpec]:
+        return (PanelSpec("main", self._main, side=Side("side", self._side)),)
 
     def on_mount(self) -> None:
-        self.query_one("#main").focus()
         found = self.found()
         if found is not None:
             self._ask_ledger(found[1])
@@ -57,26 +50,24 @@ class FindingScreen(Page):
     def _main(self, room: Room) -> Block:
         found = self.found()
         if found is None:
-            return Block(rows=(line(Span("   this finding is no longer there", "dim")),))
+            return Block(rows=(line(Span("   this finding is gone", "dim")),))
         host, finding = found
-        lines = remedy.about(self.frame, host, finding, room)
+        lines = view.about(self.frame, host, finding, room)
         if self._gone:
-            lines.insert(0, line(Span(" ✓ no longer found: the cause is gone, or its run has ended", "good")))
-        if self.size.width < SPLIT:
-            lines += [*remedy.change(finding, room), *self._after(finding, room)]
-        run = self.frame.run(host.label, finding.run) if finding.run else None
-        if run is not None:
-            lines += [*run_view.phases(run[1], room), *run_view.waterfall(run[1], room, 8)]
+            lines.insert(0, line(Span(" ✓ no longer found: its cause is gone, or its run has ended", "good")))
+        if self.size.width < WIDE:
+            lines += self._fix(finding, room)
+        about = self.frame.run(host.label, finding.run) if finding.run else None
+        if about is not None:
+            lines += [*run.phases(about[1], room), *run_graphs.waterfall(about[1], room, 8)]
         return Block(rows=tuple(lines if host.current else (made.dimmed() for made in lines)))
 
     def _side(self, room: Room) -> Block:
         found = self.found()
-        return (
-            Block(rows=(*remedy.change(found[1], room), *self._after(found[1], room))) if found else Block()
-        )
+        return Block(rows=tuple(self._fix(found[1], room))) if found else Block()
 
-    def _after(self, finding: Finding, room: Room) -> list[Line]:
-        return remedy.realised(self._ledger, room)
+    def _fix(self, finding: Finding, room: Room) -> list[Line]:
+        return [*view.change(finding, room), *view.realised(self._ledger, room)]
 
     @work(thread=True, exclusive=True)
     def _ask_ledger(self, finding: Finding) -> None:
@@ -92,7 +83,7 @@ class FindingScreen(Page):
             self.notify("there is no change to copy", severity="warning")
             return
         self.app.copy_to_clipboard(found[1].remedy.change)
-        self.notify("the change is in the clipboard")
+        self.notify("the change was copied to the clipboard")
 
     def action_run(self) -> None:
         found = self.found()

@@ -1,4 +1,4 @@
-"""All keys, and what the marks and colours mean."""
+"""All keys, and what the symbols and colours mean."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
-from monitor.tui.text import Block, Line, Span, beside, fit, line
-from monitor.tui.views.remedy import section
+from monitor.tui.text import Block, Line, Room, Span, beside, fit, line
+from monitor.tui.views.parts import section
 from monitor.tui.widgets.graph import SHORT, role_of
-from monitor.tui.widgets.panel import Panel, Room
+from monitor.tui.widgets.panel import Panel
 
 KEYS = {
     "Everywhere": (
@@ -22,32 +22,36 @@ KEYS = {
         ("Escape", "back"),
         ("p", "processes"),
         ("h", "history"),
-        ("Space", "pause and go on"),
+        ("/", "filter by words"),
+        ("o", "order: worst, number, use, memory, name"),
+        ("m", "only what is yours, or all"),
+        ("Space", "pause and continue"),
         ("v", "processes on the overview"),
         ("T", "next theme"),
         ("S", "save the screen as SVG"),
+        ("Ctrl-L", "paint the screen again"),
         ("Ctrl-P", "all commands"),
         ("?", "this help"),
         ("q", "quit"),
     ),
     "Processes": (
         ("s < >, click a title", "sort by another column"),
-        ("r", "turn the order round"),
-        ("/", "filter by words"),
+        ("r", "reverse the order"),
         ("t", "tree of trainers and workers"),
+        ("e", "environment of the process"),
         ("x", "signal, after a question"),
     ),
     "Finding": (("y", "copy the change"), ("r", "open its run")),
     "History": (("m", "mark a run"), ("c", "compare the two marked"), ("R", "replay the chosen run")),
     "Replay": (
-        (", .", "10 s back, on"),
-        ("< >", "a minute back, on"),
+        (", .", "10 s back, forward"),
+        ("< >", "a minute back, forward"),
         ("[ ]", "slower, faster"),
-        ("Space", "stop and go on"),
-        ("0, click the bar", "to the begin, to there"),
+        ("Space", "stop and continue"),
+        ("0, click the bar", "to the start, to there"),
     ),
 }
-MARKS = (
+SYMBOLS = (
     ("●", "good", "busy or healthy: all is well"),
     ("◐", "warn", "partly busy while a run is on it"),
     ("▲", "alarm", "starved or stalled while a run is on it: act"),
@@ -73,7 +77,7 @@ class HelpScreen(ModalScreen[None]):
 
     def _content(self, room: Room) -> Block:
         left = [made for title, keys in KEYS.items() for made in _keys(title, keys)]
-        right = [*_marks(), line(), *_phases(), line(), *_words()]
+        right = [*_symbols(), line(), *_phases(), line(), *_words()]
         if room.width < 96:
             return Block(rows=(*left, *right))
         width = (room.width - 2) // 2
@@ -84,8 +88,11 @@ def _keys(title: str, keys: tuple[tuple[str, str], ...]) -> list[Line]:
     return [section(title), *(line("   ", fit(Span(key, "key"), 21), text) for key, text in keys), line()]
 
 
-def _marks() -> list[Line]:
-    return [section("Marks"), *(line("   ", Span(symbol, role), f"  {text}") for symbol, role, text in MARKS)]
+def _symbols() -> list[Line]:
+    return [
+        section("Symbols"),
+        *(line("   ", Span(symbol, role), f"  {text}") for symbol, role, text in SYMBOLS),
+    ]
 
 
 def _phases() -> list[Line]:

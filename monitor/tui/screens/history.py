@@ -5,31 +5,36 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from typing import ClassVar
 
-from textual import on, work
+from textual import work
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Input
 
-from monitor.errors import UserError
-from monitor.runs.listing import RunRow
-from monitor.tui.recording import Recording
+from monitor.catalog.recording import Recording
+from monitor.catalog.rows import RunRow
+from monitor.model.errors import UserError
 from monitor.tui.screens.compare import CompareScreen
-from monitor.tui.screens.page import Page
+from monitor.tui.screens.filtered import Filtered
 from monitor.tui.screens.replay import ReplayScreen
 from monitor.tui.screens.run import RunScreen
-from monitor.tui.text import Block
+from monitor.tui.text import Block, Room
 from monitor.tui.views import history as view
-from monitor.tui.widgets.panel import Panel, Room
+from monitor.tui.widgets.panel import Panel
 
 POINTS = 3600
 
 
-class HistoryScreen(Page):
-    crumb = "history"
+class HistoryScreen(Filtered):
+    title_text = "history"
+    filter_hint = "filter: name, user, script, state…"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("m", "mark", "Mark", tooltip="Mark a run for comparing"),
-        Binding("c", "compare", "Compare", tooltip="The two marked, or the marked one with the chosen"),
+        Binding(
+            "c",
+            "compare",
+            "Compare",
+            tooltip="The two marked, or the marked one and this one",
+        ),
         Binding("R", "replay", "Replay", tooltip="See the chosen run again"),
         Binding("slash", "filter", "Filter", show=False, tooltip="Words that must occur"),
         Binding("escape", "back", "Back", show=False),
@@ -44,9 +49,7 @@ class HistoryScreen(Page):
         self._text = ""
 
     def body(self) -> Iterable[Widget]:
-        bar = Input(placeholder="filter: name, user, script, state…", id="filter")
-        bar.display = False
-        yield bar
+        yield self.filter_bar()
         yield Panel(self._table, id="table")
 
     def _table(self, room: Room) -> Block:
@@ -71,7 +74,7 @@ class HistoryScreen(Page):
 
     @work(thread=True, exclusive=True)
     def _fetch(self, question: Callable[[], Screen[None]]) -> None:
-        """Ask the archive and open what comes of it; a failure is one sentence on the screen."""
+        """Ask the archive and open the screen it makes; a failure is one sentence."""
         try:
             made = question()
         except UserError as error:
@@ -133,24 +136,6 @@ class HistoryScreen(Page):
             raise UserError("no readings of that time were kept")
         return ReplayScreen(Recording(record, page, [gpu for _, gpu in self.frame.gpus()]))
 
-    def action_filter(self) -> None:
-        bar = self.query_one("#filter", Input)
-        bar.display = True
-        bar.focus()
-
-    @on(Input.Changed, "#filter")
-    def _typed(self, event: Input.Changed) -> None:
-        self._text = event.value
+    def filter_changed(self, text: str) -> None:
+        self._text = text
         self.query_one("#table", Panel).rebuild()
-
-    @on(Input.Submitted, "#filter")
-    def _done(self) -> None:
-        self.query_one("#table").focus()
-
-    def action_back(self) -> None:
-        bar = self.query_one("#filter", Input)
-        if bar.display:
-            bar.value, bar.display = "", False
-            self.query_one("#table").focus()
-        else:
-            super().action_back()

@@ -2,68 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal
 from textual.widget import Widget
 
-from monitor.tui.plan import beside, plan
-from monitor.tui.screens.page import Page, set_height
-from monitor.tui.text import Block
-from monitor.tui.views import findings, gpus, processes, remedy, runs, top
-from monitor.tui.widgets.panel import Panel, Room
+from monitor.tui.frame import Frame
+from monitor.tui.overview import overview_panels
+from monitor.tui.panels import PanelSpec
+from monitor.tui.pick import ORDERS, Pick
+from monitor.tui.screens.filtered import FILTER, Filtered
+from monitor.tui.views.processes import Order
+from monitor.tui.widgets.panel import Panel
 
 
-class Overview(Page):
-    """GPUs, runs, findings with the fix of the chosen one beside, processes."""
+class Overview(Filtered):
+    """GPUs, runs, findings with the fix of the chosen one beside, the machine, processes."""
 
-    extra_lines = 0
-    """Lines a subclass needs for itself."""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("p", "app.processes", "Processes", tooltip="All processes: sort, filter, tree, signal"),
         Binding("h", "app.history", "History", tooltip="Past runs: open, compare, replay"),
+        FILTER,
+        Binding("o", "order", "Order", show=False, tooltip="GPUs and runs by another order"),
+        Binding("m", "mine", "Mine", show=False, tooltip="Only GPUs, runs and processes of yours, or all"),
         Binding("escape", "back", "Back", show=False),
     ]
+    filter_hint = "filter: GPU, run, user, finding, process…"
+    _last: tuple[Frame, Frame] | None = None
+
+    def panels(self) -> Sequence[PanelSpec]:
+        return overview_panels(self)
 
     def body(self) -> Iterable[Widget]:
-        yield Panel(lambda room: top.answer(self.frame, room), id="answer", focusable=False)
-        yield Panel(lambda room: gpus.table(self.frame, room), id="gpus")
-        yield Panel(lambda room: runs.table(self.frame, room), id="runs")
-        with Horizontal(id="advice"):
-            yield Panel(self._findings, id="findings", classes="keeps-cursor")
-            yield Panel(self._fix, id="fix", focusable=False)
-        yield Panel(
-            lambda room: processes.table(self.frame, room, self.monitor.order, brief=True), id="processes"
-        )
+        return (self.filter_bar(self.monitor.pick.words), *super().body())
 
-    def on_mount(self) -> None:
-        self.query_one("#gpus").focus()
+    @property
+    def picked(self) -> Frame:
+        """What of the frame is looked at; made once for all panels."""
+        frame = self.frame
+        if self._last is None or self._last[0] is not frame or self._last[1].pick != self.monitor.pick:
+            self._last = frame, frame.picked(self.monitor.pick)
+        return self._last[1]
 
-    def _findings(self, room: Room) -> Block:
-        return findings.table(self.frame, room, fix=not self.query_one("#fix").display)
+    @property
+    def pick(self) -> Pick:
+        return self.monitor.pick
 
-    def _fix(self, room: Room) -> Block:
-        key = self.query_one("#findings", Panel).cursor
-        found = findings.lookup(self.frame, key) or next(self.frame.findings(), None)
-        return remedy.preview(self.frame, *found, room) if found else Block()
+    @property
+    def order(self) -> Order:
+        return self.monitor.order
 
-    def share_room(self) -> None:
-        if not self.query("#gpus"):
-            return
-        shown = self.monitor.prefs.processes
-        made = plan(
-            self.frame, self.size.width, self.size.height - 2 - self.extra_lines, show_processes=shown
-        )
-        for name in ("answer", "gpus", "runs", "advice", "processes"):
-            set_height(self.query_one(f"#{name}"), getattr(made, name))
-        self.set_class(made.airy, "-airy")
-        self.query_one("#fix").display = beside(self.frame, self.size.width, self.size.height - 2)
+    @property
+    def shows_processes(self) -> bool:
+        return self.monitor.preferences.processes
+
+    @property
+    def shows_fix(self) -> bool:
+        return self.query_one("#fix").display
+
+    @property
+    def chosen_finding(self) -> Hashable:
+        return self.query_one("#findings", Panel).cursor
 
     def on_panel_moved(self, event: Panel.Moved) -> None:
         if event.panel.id == "findings":
             self.query_one("#fix", Panel).rebuild()
 
-    def action_back(self) -> None:
-        """The overview is where Escape ends."""
+    def list_widget(self) -> Widget:
+        return self.query_one("#gpus")
+
+    def filter_changed(self, text: str) -> None:
+        self._look(self.pick._replace(words=text))
+
+    def action_order(self) -> None:
+        names = list(ORDERS)
+        self._look(self.pick._replace(order=names[(names.index(self.pick.order) + 1) % len(names)]))
+
+    def action_mine(self) -> None:
+        self._look(self.pick._replace(user=None if self.pick.user is not None else self.monitor.user))
+
+    def _look(self, pick: Pick) -> None:
+        self.monitor.pick = pick
+        self.show_frame()

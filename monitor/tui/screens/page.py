@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Footer
 
 from monitor.tui.frame import Frame
-from monitor.tui.text import Block
-from monitor.tui.views import top
-from monitor.tui.widgets.panel import Panel, Room
+from monitor.tui.line_budget import divide
+from monitor.tui.panels import PanelSpec
+from monitor.tui.pick import ALL, Pick
+from monitor.tui.text import Block, Room
+from monitor.tui.views.header import header
+from monitor.tui.widgets.panel import Panel
 
 if TYPE_CHECKING:
     from monitor.tui.app import GpumonApp
     from monitor.tui.replay import Replay
+
+SPACIOUS = 64
+"""From this width on the keys in the footer have blanks around them."""
+
+
+def widget_of(spec: PanelSpec) -> Widget:
+    main = Panel(spec.build, id=spec.name, classes=spec.classes, focusable=spec.focusable)
+    if spec.side is None:
+        return main
+    side = Panel(spec.side.build, id=spec.side.name, focusable=spec.side.focusable)
+    main.styles.width, side.styles.width = (f"{share}fr" for share in spec.side.widths)
+    return Horizontal(main, side, id=spec.outer)
 
 
 class Page(Screen[None]):
@@ -27,18 +44,32 @@ class Page(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "back", "Back", tooltip="Back to the screen before"),
     ]
-    crumb = ""
+    title_text = ""
+    """What the header says about which screen this is."""
     replay: Replay | None = None
     """Set on the screens of a replay: they are drawn from it, not from what is live."""
 
+    def panels(self) -> Sequence[PanelSpec]:
+        """The panels of this screen, from top to bottom: the one place that names them."""
+        return ()
+
+    @cached_property
+    def specs(self) -> Sequence[PanelSpec]:
+        return self.panels()
+
     def compose(self) -> ComposeResult:
-        yield Panel(self._header, id="header", focusable=False)
+        yield Panel(self._header, id="header", classes="-still -bar", focusable=False)
         yield from self.body()
         yield Footer(show_command_palette=False)
 
     def body(self) -> Iterable[Widget]:
-        """The panels of this screen."""
-        return ()
+        """What is between the header and the footer, where that is more than the panels."""
+        return map(widget_of, self.specs)
+
+    def on_mount(self) -> None:
+        first = next((spec.name for spec in self.specs if spec.focusable), None)
+        if first is not None:
+            self.query_one(f"#{first}").focus()
 
     @property
     def monitor(self) -> GpumonApp:
@@ -49,7 +80,12 @@ class Page(Screen[None]):
         return self.replay.frame() if self.replay is not None else self.monitor.frame
 
     def _header(self, room: Room) -> Block:
-        return top.header(self.frame, room, self.crumb)
+        return header(self.frame, room, self.title_text, self.pick)
+
+    @property
+    def pick(self) -> Pick:
+        """What of the frame this screen looks at."""
+        return ALL
 
     def on_screen_resume(self) -> None:
         self.call_after_refresh(self.show_frame)
@@ -60,11 +96,31 @@ class Page(Screen[None]):
         for panel in self.query(Panel):
             if panel.display:
                 panel.rebuild()
+        if self.monitor.covered:
+            self.call_after_refresh(self.monitor.uncover)
 
     def share_room(self) -> None:
         """Give panels their heights; called before every redraw and cheap when nothing changes."""
+        if not self.specs or not self.query(f"#{self.specs[-1].outer}"):
+            return  # resized before it was composed
+        room = Room(self.size.width, self.size.height - 2 - self.filter_lines)  # without header and footer
+        wants = [spec.wants(room) for spec in self.specs]
+        budget = divide(wants, room.height)
+        for spec, want, lines in zip(self.specs, wants, budget.lines, strict=True):
+            outer = self.query_one(f"#{spec.outer}")
+            set_height(outer, lines)
+            outer.set_class(budget.spaced and want.spaced, "-spaced")
+            if spec.side is not None:
+                self.query_one(f"#{spec.side.name}").display = spec.side.fits(room)
+
+    @property
+    def filter_lines(self) -> int:
+        """Lines of the filter, where a screen has one."""
+        return 0
 
     def on_resize(self) -> None:
+        for footer in self.query(Footer):
+            footer.compact = self.size.width < SPACIOUS
         self.share_room()
 
     def on_panel_chosen(self, event: Panel.Chosen) -> None:

@@ -6,28 +6,29 @@ from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from typing import ClassVar
 
-from textual import on
 from textual.binding import Binding, BindingType
 from textual.widget import Widget
-from textual.widgets import Input
 
-from monitor.tui.screens.page import Page
+from monitor.tui.screens.environment import EnvironmentScreen
+from monitor.tui.screens.filtered import FILTER, Filtered
 from monitor.tui.screens.signal import SignalScreen
 from monitor.tui.signals import Target
-from monitor.tui.text import Block
+from monitor.tui.text import Block, Room
 from monitor.tui.views import processes as view
-from monitor.tui.widgets.panel import Panel, Room
+from monitor.tui.widgets.panel import Panel
 
 SORTED = tuple(view.SORTS)
 
 
-class ProcessesScreen(Page):
-    crumb = "processes"
+class ProcessesScreen(Filtered):
+    title_text = "processes"
+    filter_hint = "filter: pid, user, command, run, container…"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("s", "sort(1)", "Sort", tooltip="By the next column; click a title for that column"),
-        Binding("slash", "filter", "Filter", tooltip="Words that must occur in the row"),
+        FILTER,
         Binding("t", "tree", "Tree", show=False, tooltip="Workers under their trainers"),
         Binding("x", "signal", "Signal", tooltip="Send a signal, after a question"),
+        Binding("e", "environment", "Environment", show=False, tooltip="What the process was started with"),
         Binding("escape", "back", "Back", show=False),
         Binding("greater_than_sign", "sort(1)", "Sort right", show=False, tooltip="By the next column"),
         Binding("less_than_sign", "sort(-1)", "Sort left", show=False, tooltip="By the column before"),
@@ -36,11 +37,7 @@ class ProcessesScreen(Page):
     ]
 
     def body(self) -> Iterable[Widget]:
-        bar = Input(
-            self.monitor.order.text, placeholder="filter: pid, user, command, run, container…", id="filter"
-        )
-        bar.display = bool(self.monitor.order.text)
-        yield bar
+        yield self.filter_bar(self.monitor.order.text)
         yield Panel(self._table, id="table")
 
     def on_mount(self) -> None:
@@ -78,34 +75,21 @@ class ProcessesScreen(Page):
     def action_tree(self) -> None:
         self._change(tree=not self.monitor.order.tree)
 
-    def action_filter(self) -> None:
-        bar = self.query_one("#filter", Input)
-        bar.display = True
-        bar.focus()
+    def filter_changed(self, text: str) -> None:
+        self._change(text=text)
 
-    @on(Input.Changed, "#filter")
-    def _typed(self, event: Input.Changed) -> None:
-        self._change(text=event.value)
+    def _chosen(self) -> view.Entry | None:
+        key = self.query_one("#table", Panel).cursor
+        return self._process(key[1], key[2]) if isinstance(key, tuple) else None
 
-    @on(Input.Submitted, "#filter")
-    def _done(self) -> None:
-        self.query_one("#filter").display = bool(self.monitor.order.text)
-        self.query_one("#table").focus()
-
-    def action_back(self) -> None:
-        """Escape leaves the filter first, then the screen."""
-        bar = self.query_one("#filter", Input)
-        if bar.display:
-            bar.value = ""
-            self._change(text="")
-            bar.display = False
-            self.query_one("#table").focus()
-        else:
-            super().action_back()
+    def action_environment(self) -> None:
+        entry = self._chosen()
+        if entry is not None:
+            self.app.push_screen(EnvironmentScreen(Target.of(entry)))
 
     def action_signal(self) -> None:
-        key = self.query_one("#table", Panel).cursor
+        entry = self._chosen()
         if self.monitor.readonly:
             self.notify("signals are off: gpumon runs with --readonly", severity="warning")
-        elif isinstance(key, tuple) and (entry := self._process(key[1], key[2])) is not None:
+        elif entry is not None:
             self.app.push_screen(SignalScreen(Target.of(entry)))

@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Sequence
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
-from textual.widget import Widget
 
-from monitor.tui import format as show
-from monitor.tui.recording import Recording
+from monitor.catalog.recording import Recording
+from monitor.model import units
+from monitor.tui.line_budget import Wants
+from monitor.tui.panels import PanelSpec
 from monitor.tui.replay import Replay
 from monitor.tui.screens.overview import Overview
 from monitor.tui.screens.page import Page
 from monitor.tui.screens.routes import screen_for
-from monitor.tui.text import Block, Line, Slot, Span
-from monitor.tui.widgets.panel import Panel, Room
+from monitor.tui.text import Block, Line, Room, Slot, Span
 
 STOPS = 60
 
 
 class ReplayScreen(Overview):
-    extra_lines = 1
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("space", "play", "Play", tooltip="Stop and go on"),
+        Binding("space", "play", "Play", tooltip="Stop and continue"),
         Binding("comma", "seek(-10)", "-10 s", show=False, tooltip="Ten seconds back"),
-        Binding("full_stop", "seek(10)", "+10 s", key_display=".", tooltip="Ten seconds on"),
+        Binding("full_stop", "seek(10)", "+10 s", key_display=".", tooltip="Ten seconds forward"),
         Binding("left_square_bracket", "speed(-1)", "Slower", show=False, tooltip="Half the speed"),
         Binding("right_square_bracket", "speed(1)", "Faster", show=False, tooltip="Twice the speed"),
         Binding("less_than_sign", "seek(-60)", "-1 min", show=False, tooltip="A minute back"),
-        Binding("greater_than_sign", "seek(60)", "+1 min", show=False, tooltip="A minute on"),
-        Binding("0", "seek(-1000000000)", "Begin", show=False, tooltip="To the begin"),
+        Binding("greater_than_sign", "seek(60)", "+1 min", show=False, tooltip="A minute forward"),
+        Binding("0", "seek(-1000000000)", "Start", show=False, tooltip="To the start"),
         Binding("escape", "back", "Back", tooltip="Leave the replay"),
+        Binding("slash", "filter", "Filter", show=False, tooltip="Words that must occur"),
         Binding("p", "app.processes", "Processes", show=False),
         Binding("h", "app.history", "History", show=False),
     ]
@@ -39,14 +39,13 @@ class ReplayScreen(Overview):
     def __init__(self, recording: Recording) -> None:
         super().__init__()
         self.play = self.replay = Replay(recording)
-        self.crumb = f"replay {recording.record.run.name}"
+        self.title_text = f"replay {recording.record.run.name}"
 
-    def body(self) -> Iterable[Widget]:
-        yield from super().body()
-        yield Panel(self._bar, id="bar", focusable=False)
+    def panels(self) -> Sequence[PanelSpec]:
+        bar = PanelSpec("bar", self._bar, lambda room: Wants((1,)), focusable=False, classes="-still -bar")
+        return (*super().panels(), bar)
 
     def on_mount(self) -> None:
-        super().on_mount()
         self.set_interval(1.0, self._tick)
 
     def _tick(self) -> None:
@@ -60,8 +59,8 @@ class ReplayScreen(Overview):
         """Where the replay is; a click jumps there."""
         replay, recording = self.play, self.play.recording
         length = recording.end - recording.start
-        done_words = f"{show.duration(replay.at - recording.start)} of {show.duration(length)}"
-        text = f" {done_words} · {show.clock(replay.at)} "
+        done_words = f"{units.duration(replay.at - recording.start)} of {units.duration(length)}"
+        text = f" {done_words} · {units.clock(replay.at)} "
         width = max(10, room.width - len(text) - 8)
         done = round(replay.share * (width - 1))
         lead = f" {'▶' if replay.playing else '‖'} ×{replay.speed:g}".ljust(7)
@@ -104,6 +103,3 @@ class ReplayScreen(Overview):
     def action_speed(self, by: int) -> None:
         self.play.faster(by)
         self.show_frame()
-
-    def action_back(self) -> None:
-        self.app.pop_screen()

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
-from textual.containers import Horizontal
-from textual.widget import Widget
-
-from monitor.snapshot import Finding, Run
-from monitor.tui.screens.page import Page, set_height
-from monitor.tui.text import Block, Line, Span, line
-from monitor.tui.views import findings, rundetail
+from monitor.model.finding import Finding
+from monitor.model.run import Run
+from monitor.tui.line_budget import Wants
+from monitor.tui.panels import WIDE, PanelSpec, Side
+from monitor.tui.screens.page import Page
+from monitor.tui.text import Block, Line, Room, Span, line
+from monitor.tui.views import findings, run_details, run_graphs
 from monitor.tui.views import run as view
-from monitor.tui.widgets.panel import Panel, Room
-
-SPLIT = 110
 
 
 class RunScreen(Page):
@@ -25,7 +22,7 @@ class RunScreen(Page):
     ) -> None:
         super().__init__()
         self._host, self._run_id, self._past, self._past_findings = host, run_id, past, found
-        self.crumb = past.name if past else run_id
+        self.title_text = past.name if past else run_id
 
     @property
     def run(self) -> Run | None:
@@ -39,32 +36,27 @@ class RunScreen(Page):
         found = self.frame.run(self._host, self._run_id)
         return found is None or found[0].current
 
-    def body(self) -> Iterable[Widget]:
-        yield Panel(self._summary, id="summary", focusable=False)
-        with Horizontal(id="columns"):
-            yield Panel(self._main, id="main")
-            yield Panel(self._side, id="side")
+    def panels(self) -> Sequence[PanelSpec]:
+        return (
+            PanelSpec("summary", self._summary, self._summary_wants, focusable=False, classes="-still"),
+            PanelSpec("main", self._main, side=Side("side", self._side)),
+        )
 
-    def on_mount(self) -> None:
-        self.query_one("#main").focus()
-
-    def share_room(self) -> None:
-        if not self.query("#summary"):
-            return
+    def show_frame(self) -> None:
         run = self.run
-        self.crumb = run.name if run else self._run_id
-        lines = 3 if self.size.width >= 130 else 4
-        set_height(self.query_one("#summary"), lines + (run is not None and run.state == "stalled"))
+        self.title_text = run.name if run else self._run_id
+        super().show_frame()
+
+    def _summary_wants(self, screen: Room) -> Wants:
+        run = self.run
+        lines = 3 if screen.width >= 130 else 4
+        return Wants((lines + (run is not None and run.state == "stalled"),))
 
     def _summary(self, room: Room) -> Block:
         run = self.run
         if run is None:
             return Block(rows=(line(Span("   this run is no longer known to the daemon", "dim")),))
-        return self._aged(view.summary(run, self.frame.now.wall, room, self._about()))
-
-    def _about(self) -> tuple[Finding, ...]:
-        found = self.frame.run(self._host, self._run_id)
-        return found[0].snapshot.findings if found and found[0].snapshot else self._past_findings
+        return self._aged(view.summary(run, room))
 
     def _main(self, room: Room) -> Block:
         run = self.run
@@ -72,11 +64,11 @@ class RunScreen(Page):
             return Block()
         tall = room.height > 34
         lines = [
-            *view.waterfall(run, room, 10 if tall else 6),
+            *run_graphs.waterfall(run, room, 10 if tall else 6),
             *view.phases(run, room),
-            *view.graphs(run, room, 4 if tall else 3),
+            *run_graphs.graphs(run, room, 4 if tall else 3),
         ]
-        if self.size.width < SPLIT:
+        if self.size.width < WIDE:
             lines = [*self._found(room), *lines, *self._details(run, room)]
         return self._aged(lines)
 
@@ -95,12 +87,12 @@ class RunScreen(Page):
 
     def _details(self, run: Run, room: Room) -> list[Line]:
         parts = (
-            rundetail.ranks,
-            rundetail.stalls,
-            rundetail.loader,
-            rundetail.hotspots,
-            rundetail.scalars,
-            rundetail.configuration,
+            run_details.ranks,
+            run_details.stalls,
+            run_details.loader,
+            run_details.hotspots,
+            run_details.scalars,
+            run_details.configuration,
         )
         return [made for part in parts for made in part(run, room)]
 

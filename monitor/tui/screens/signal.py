@@ -10,8 +10,8 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 
 from monitor.tui.signals import CHOICES, Target, send
-from monitor.tui.text import Block, Line, Span, fit, line, wrap
-from monitor.tui.widgets.panel import Panel, Room
+from monitor.tui.text import Block, Line, Room, Span, fit, line, wrap
+from monitor.tui.widgets.panel import Panel
 
 
 class SignalScreen(ModalScreen[None]):

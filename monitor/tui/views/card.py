@@ -3,111 +3,107 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import NamedTuple
 
-from monitor.snapshot import Gpu
-from monitor.tui import format as show
+from monitor.model import units
+from monitor.model.gpu import Gpu
 from monitor.tui.frame import HostFrame
-from monitor.tui.text import Cell, Line, Span, beside, fit, line
-from monitor.tui.views.gpuwords import half, memory_words, run_words, state_words
-from monitor.tui.views.marks import Mark, gpu_mark, throttled
-from monitor.tui.widgets.graph import bar, history
-from monitor.tui.widgets.panel import Room
+from monitor.tui.text import Cell, Line, Room, Span, beside, fit, line, shares
+from monitor.tui.views.gpu_text import condition_text, is_odd_tick, memory_text, runs_text
+from monitor.tui.views.parts import back
+from monitor.tui.views.symbols import GPU, reasons
+from monitor.tui.widgets.graph import bar, framed, history
 
-CARD = 6
-"""Lines of the smallest card."""
+CARD_LINES, CARD_MOST_LINES = 6, 11
+"""Lines of the smallest and of the tallest card."""
+HOTTEST_CELSIUS = 100.0
+"""Top of the temperature graph of a card that does not say at what temperature it slows down."""
+FOUR = 100
+"""From this width on there is room for four graphs side by side, else for three."""
+
+
+class Gauge(NamedTuple):
+    """One graph of a GPU."""
+
+    name: str
+    value: str
+    samples: list[float | None]
+    top: float
+    high: str
+    """The top of the scale in words."""
+    role: str
 
 
 def key_of(host: HostFrame, gpu: Gpu) -> Hashable:
     return ("gpu", host.label, gpu.uuid)
 
 
-def card(host: HostFrame, gpu: Gpu, room: Room, tall: int = CARD, *, named: bool = False) -> list[Line]:
-    """Six lines or more: who it is, then use, memory, power and heat side by side with tall graphs."""
-    assert host.snapshot is not None
-    mark = gpu_mark(gpu, host.snapshot)
-    title = line(*_title(host, gpu, mark, named), width=room.width, key=key_of(host, gpu))
+def card(host: HostFrame, gpu: Gpu, room: Room, tall: int = CARD_LINES, *, named: bool = False) -> list[Line]:
+    """Who it is, then use, memory, power and heat side by side with graphs."""
+    title = line(*_title(host, gpu, named), width=room.width, key=key_of(host, gpu))
     if gpu.mig:
         return [title, *mig_lines(gpu, room), line()]
-    count = 4 if room.width >= 100 else 3
-    width = (room.width - 3 - 2 * (count - 1)) // count
-    columns = [
-        _gauge(*gauge, width, tall - 3, half(host)) for gauge in gauges(host, gpu, mark, width)[:count]
-    ]
-    body = [Line((Span("   "), *made.spans)) for made in beside(columns, [width] * count)]
-    if not host.current:
-        title = title.dimmed()
+    count = 4 if room.width >= FOUR else 3
+    widths = shares(room.width - 2, count)
+    shown = zip(gauges(host, gpu, widths[0] - 2), widths, strict=False)
+    columns = [gauge_lines(host, gpu, gauge, width, tall - 3) for gauge, width in shown]
+    body = [Line((Span(" "), *made.spans)) for made in beside(columns, widths, gap=1)]
     fresh = host.current and gpu.state == "ok"
-    return [title, *(body if fresh else (made.dimmed() for made in body)), line()]
+    return [title if host.current else title.dimmed(), *(body if fresh else (made.dimmed() for made in body))]
 
 
-def _title(host: HostFrame, gpu: Gpu, mark: Mark, named: bool) -> list[Cell]:
-    assert host.snapshot is not None
-    run, held = run_words(gpu, host.snapshot), throttled(gpu)
+def _title(host: HostFrame, gpu: Gpu, named: bool) -> list[Cell]:
+    symbol, held, runs = GPU[gpu.condition], reasons(gpu), runs_text(gpu)
     return [
         " ",
-        mark.span,
+        symbol.span,
         Span(f" {host.label} GPU {gpu.index}  " if named else f" GPU {gpu.index}  ", "strong"),
         Span(f"{gpu.name or ''}  ", "dim"),
-        Span(state_words(gpu, mark), mark.role),
-        Span(f" by {', '.join(held)}" if held and gpu.state == "ok" else "", mark.role),
+        Span(condition_text(gpu), symbol.role),
+        Span(f" by {held}" if held and gpu.state == "ok" else "", symbol.role),
         Span(f"  {gpu.state_detail}" if gpu.state_detail else "", "dim"),
-        Span(f"  ▸ {run}" if run else "", "dim"),
+        Span(f"  ▸ {runs}" if runs else "", "dim"),
     ]
 
 
-Gauge = tuple[str, str, list[float | None], float, str]
-
-
-def gauges(host: HostFrame, gpu: Gpu, mark: Mark, width: int) -> list[Gauge]:
-    """Name, value, samples, range and role of each of the four graphs of a GPU."""
+def gauges(host: HostFrame, gpu: Gpu, width: int) -> list[Gauge]:
+    """The four graphs of a GPU, each with its own fixed range."""
     seen = host.recent(gpu.uuid, 2 * width)
-    was = "" if gpu.state == "ok" else " was"
-    heat = f"{show.celsius(gpu.temperature_celsius)}  {show.hertz(gpu.sm_clock_hertz)}"
-    power = show.watts(gpu.power_watts, gpu.power_limit_watts)
-    role = mark.role if mark.role != "dim" else "info"
-    hottest = gpu.temperature_slowdown_celsius or 100.0
+    heat = f"{units.celsius(gpu.temperature_celsius)}  {units.hertz(gpu.sm_clock_hertz)}"
+    power = units.watts(gpu.power_watts, gpu.power_limit_watts)
+    role = GPU[gpu.condition].role
+    memory_top, power_top = gpu.memory_total_bytes or 1.0, gpu.power_limit_watts or 1.0
+    hottest = gpu.temperature_slowdown_celsius or HOTTEST_CELSIUS
+    limit = units.watts(gpu.power_limit_watts, None) if gpu.power_limit_watts else ""
+    use, whole = units.percent(gpu.utilization_ratio), units.size(gpu.memory_total_bytes)
+    calm = role if role != "dim" else "info"
     return [
-        (f"use{was}", show.percent(gpu.utilization_ratio), [r.use for r in seen], 1.0, role),
-        (f"memory{was}", memory_words(gpu), [r.memory for r in seen], gpu.memory_total_bytes or 1.0, "info"),
-        (f"power{was}", power, [r.power for r in seen], gpu.power_limit_watts or 1.0, "accent"),
-        (f"heat{was}", heat, [r.temperature for r in seen], hottest, "dim"),
+        Gauge("use", use, [r.use for r in seen], 1.0, "100 %", calm),
+        Gauge("memory", memory_text(gpu), [r.memory for r in seen], memory_top, whole, "info"),
+        Gauge("power", power, [r.power for r in seen], power_top, limit, "accent"),
+        Gauge("heat", heat, [r.temperature for r in seen], hottest, units.celsius(hottest), "dim"),
     ]
 
 
-def _gauge(
-    name: str,
-    value: str,
-    samples: list[float | None],
-    top: float,
-    role: str,
-    width: int,
-    height: int,
-    odd: bool,
-) -> list[Line]:
-    head = line(Span(f"{name} ", "head"), Span(value, "strong"), width=width)
-    rows = history(samples, width, height, top, half=odd)
-    return [head, *(line(Span(text[:-1], role), Span(text[-1:], role)) for text in rows)]
+def gauge_lines(host: HostFrame, gpu: Gpu, gauge: Gauge, width: int, height: int) -> list[Line]:
+    """A graph in its frame, `width` cells wide with `height` lines of dots."""
+    was = "" if gpu.state == "ok" else " was"
+    head = (Span(f"{gauge.name}{was} ", "head"), Span(gauge.value, "strong"))
+    rows = history(gauge.samples, width - 2, height, gauge.top, odd=is_odd_tick(host))
+    drawn = [line(Span(text[:-1], gauge.role), Span(text[-1:], gauge.role)) for text in rows]
+    return framed(head, gauge.high, drawn, width, (back(host, len(gauge.samples)), "now"))
 
 
 def mig_lines(gpu: Gpu, room: Room) -> list[Line]:
-    """The instances of a partitioned card: their memory is all the driver tells of them."""
-    out = []
-    for part in gpu.mig:
-        ratio = (
-            part.memory_used_bytes / part.memory_total_bytes
-            if part.memory_used_bytes is not None and part.memory_total_bytes
-            else None
+    """The instances of a partitioned card: the driver reports only their memory."""
+    return [
+        line(
+            "     ",
+            fit(part.name or part.uuid, 14),
+            fit(f"GI {part.gpu_instance} CI {part.compute_instance}", 12),
+            *bar(part.memory_used_ratio, min(30, room.width // 4), "info"),
+            f"  {units.of(part.memory_used_bytes, part.memory_total_bytes)}",
+            width=room.width,
         )
-        name = fit(f"{part.name or part.uuid}", 14)
-        text = show.of(part.memory_used_bytes, part.memory_total_bytes)
-        out.append(
-            line(
-                "     ",
-                name,
-                fit(f"GI {part.gpu_instance} CI {part.compute_instance}", 12),
-                *bar(ratio, min(30, room.width // 4), "info"),
-                f"  {text}",
-                width=room.width,
-            )
-        )
-    return out
+        for part in gpu.mig
+    ]

@@ -1,43 +1,86 @@
-"""Findings: one line each, ranked as the engine ranked them, with the predicted gain."""
+"""Findings: whom each is about, what it is, how to fix it; ranked as the engine ranked them."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import replace
 
-from monitor.snapshot import Finding
-from monitor.tui import format as show
+from monitor.model import units
+from monitor.model.finding import SERIOUS, Finding
 from monitor.tui.frame import Frame, HostFrame
-from monitor.tui.table import Column, Layout, chosen, heading, row
-from monitor.tui.text import Block, Cell, Line, Span, line
-from monitor.tui.views.marks import SEVERITY
-from monitor.tui.widgets.panel import Room
+from monitor.tui.line_budget import TALL, Wants
+from monitor.tui.table import Column, Layout, chosen, gap_for, heading, occupied, row
+from monitor.tui.text import Block, Cell, Line, Room, Span, line, wrap_spans
+from monitor.tui.views.symbols import SEVERITY
 
 COLUMNS = (
-    Column("title", "Findings", 44, grow=3, most=120),
-    Column("gain", "predicted gain", 17),
-    Column("who", "concerns", 15, drop=1, most=30),
-    Column("fix", "fix", 28, drop=2, grow=2, most=60),
-    Column("id", "rule", 18, drop=3),
-    Column("since", "for", 4, ">", drop=4),
+    Column("text", "Findings", 48, grow=3, most=150),
+    Column("gain", "predicted gain", 17, drop=1),
+    Column("id", "rule", 20, drop=3),
+    Column("since", "for", 4, ">", drop=2),
 )
+WITH_GAIN = 72
+"""From this width on the predicted gain has a column; where it is narrower it stands with the fix."""
+FIX_WIDTH, FIX_HEIGHT = 110, 30
+"""From this size of the screen on, the fix of the chosen finding is shown beside the list."""
+BESIDE = (3, 2)
+"""Shares of the width: the list, and the fix beside it."""
+
+
+def wants(frame: Frame, room: Room) -> Wants:
+    """All lines if that is not much; when the fix is shown beside them, room for the first one, or for the
+    longest where there is enough."""
+    beside = fix_fits(frame, room)
+    width = room.width * BESIDE[0] // sum(BESIDE) if beside else room.width
+    rows = _lengths(frame, Room(width, room.height), fix=not beside)
+    few = 1 + sum(rows[:1]) if room.height < TALL else 1 + sum(rows[:6])
+    if not beside:
+        return Wants((1 + sum(rows[:4]), few, 3), most=1 + sum(rows), takes_rest=True, spaced=True)
+    first, *others = [_fix_lines(finding) for _, finding in frame.findings()]
+    least = max(few, min(first, (room.height + 4) // 3))
+    return Wants((least,), most=max(1 + sum(rows), first, *others), takes_rest=True, spaced=True)
+
+
+def _fix_lines(finding: Finding) -> int:
+    """About how many lines the fix takes beside the list."""
+    return finding.remedy.change.rstrip("\n").count("\n") + 8
+
+
+def _lengths(frame: Frame, room: Room, *, fix: bool) -> list[int]:
+    """How many lines each finding takes."""
+    entries = list(frame.findings())
+    if not entries:
+        return [1]
+    layout, gap = _layout(frame, entries, room)
+    return [len(_lines(frame, layout, gap, *entry, fix=fix)) for entry in entries]
+
+
+def fix_fits(frame: Frame, room: Room) -> bool:
+    """True when there is a fix, and room for it beside the findings."""
+    has_fix = any(finding.remedy.summary for _, finding in frame.findings())
+    return has_fix and room.width >= FIX_WIDTH and room.height >= FIX_HEIGHT
+
+
+Entry = tuple[HostFrame, Finding]
 
 
 def table(frame: Frame, room: Room, run: str | None = None, *, fix: bool = True) -> Block:
-    """All findings, or those about one run; without the column of fixes when one stands beside."""
+    """All findings, or those about one run; without the fixes when one is shown beside them."""
     entries = [(h, f) for h, f in frame.findings(past=run is not None) if run is None or f.run == run]
     if not entries:
         return Block((line(Span(" Findings", "title"), width=room.width),), (_none(frame, room),))
-    gap = 1 if room.width < 100 else 2
-    columns = [column for column in COLUMNS if fix or column.name != "fix"]
-    if room.width >= 90:
-        columns[0] = replace(columns[0], width=64)
-    layout = chosen(columns, room.width - 2, gap)
-    return Block((heading(layout, gap=gap, lead=1),), tuple(_rows(frame, layout, entries, gap)))
+    layout, gap = _layout(frame, entries, room)
+    rows = [made for entry in entries for made in _lines(frame, layout, gap, *entry, fix=fix)]
+    return Block((Line(heading(layout, gap=gap, lead=1).spans),), tuple(rows))
+
+
+def _layout(frame: Frame, entries: Iterable[Entry], room: Room) -> tuple[Layout, int]:
+    gap = gap_for(room.width)
+    columns = [column for column in COLUMNS if column.name != "gain" or room.width >= WITH_GAIN]
+    return chosen(occupied(columns, [_cells(finding) for _, finding in entries]), room.width - 2, gap), gap
 
 
 def _none(frame: Frame, room: Room) -> Line:
-    live = any(run.state == "running" for _, run in frame.runs())
+    live = any(run.live for _, run in frame.runs())
     text = "   nothing found so far; rules need some steps first" if live else "   none without a run"
     return line(Span(text, "dim"), width=room.width)
 
@@ -46,58 +89,75 @@ def key_of(host: HostFrame, finding: Finding) -> Hashable:
     return ("finding", host.label, finding.id, finding.run, finding.rank, finding.gpu)
 
 
-def lookup(frame: Frame, key: Hashable) -> tuple[HostFrame, Finding] | None:
+def lookup(frame: Frame, key: Hashable) -> Entry | None:
     return next(((h, f) for h, f in frame.findings(past=True) if key_of(h, f) == key), None)
 
 
-def _rows(
-    frame: Frame, layout: Layout, entries: Iterable[tuple[HostFrame, Finding]], gap: int
-) -> Iterable[Line]:
-    for host, finding in entries:
-        made = row(layout, _cells(frame, host, finding), key=key_of(host, finding), gap=gap, lead=" ")
-        yield made if host.current else made.dimmed()
+def _lines(
+    frame: Frame, layout: Layout, gap: int, host: HostFrame, finding: Finding, *, fix: bool
+) -> list[Line]:
+    """The statement beside its gain, wrapped, and the fix below it."""
+    key, width = key_of(host, finding), layout["text"][1]
+    first, *rest = wrap_spans(_statement(frame, host, finding), width - 2)
+    lead = SEVERITY[finding.severity].span
+    made = [row(layout, _cells(finding) | {"text": [lead, Span(" "), *first]}, key=key, gap=gap, lead=" ")]
+    extent = made[0].slots[0].end
+    more = [*rest, *(wrap_spans(_fix(finding, "gain" in layout), extent - 6, hang=2) if fix else [])]
+    made += [line("   ", part, width=extent, key=key) for part in more]
+    return made if host.current else [one.dimmed() for one in made]
 
 
-def _cells(frame: Frame, host: HostFrame, finding: Finding) -> dict[str, Cell]:
-    mark = SEVERITY[finding.severity]
-    strong = "strong" if finding.severity in ("critical", "warning") else ""
+def _statement(frame: Frame, host: HostFrame, finding: Finding) -> list[Span]:
+    strong = "strong" if finding.severity in SERIOUS else ""
+    about = concerns(frame, host, finding)
+    lead = [Span(f"{about} ", "title" if strong else "dim")] if about else []
+    return [*lead, Span(finding.title, strong)]
+
+
+def _fix(finding: Finding, has_gain: bool) -> list[Span]:
+    """What to do, with the command to type where there is one; its gain where no column says it."""
+    if not finding.remedy.summary:
+        return []
+    told = "" if has_gain or finding.speedup is None else f" {gain(finding)}"
+    command = f" {finding.remedy.command}" if finding.remedy.command else ""
+    return [
+        Span("→ ", "accent"),
+        Span(finding.remedy.summary.rstrip("."), "dim"),
+        *([Span(command, "accent")] if command else []),
+        *([Span(told, "gain")] if told else []),
+    ]
+
+
+def _cells(finding: Finding) -> dict[str, Cell]:
     return {
-        "title": [mark.span, Span(f" {finding.title}", strong)],
-        "fix": Span(finding.remedy.summary, "dim"),
+        "text": finding.title,
         "gain": Span(gain(finding), "gain" if finding.speedup else "dim"),
-        "who": Span(concerns(frame, host, finding), "dim"),
         "id": Span(finding.id, "dim"),
-        "since": Span(show.age(frame.now.wall - finding.since) if finding.since else "", "dim"),
+        "since": Span(units.age(finding.age_seconds) if finding.since else "", "dim"),
     }
 
 
 def recorded(found: Iterable[Finding], room: Room) -> Block:
     """The findings a past run ended with: to read, not to open."""
-    gap = 1 if room.width < 100 else 2
-    layout = chosen([c for c in COLUMNS if c.name in ("title", "gain", "fix")], room.width - 2, gap)
-    rows = []
+    head = line(Span(" Findings", "title"))
+    rows: list[Line] = []
     for finding in found:
-        mark = SEVERITY[finding.severity]
-        cells: dict[str, Cell] = {
-            "gain": Span(gain(finding), "gain"),
-            "fix": Span(finding.remedy.summary, "dim"),
-        }
-        cells["title"] = [mark.span, Span(f" {finding.title}", "strong")]
-        rows.append(row(layout, cells, gap=gap, lead=" "))
-    return Block(
-        (heading(layout, gap=gap, lead=1),), tuple(rows) or (line(Span("   none were recorded", "dim")),)
-    )
+        lead = SEVERITY[finding.severity].span
+        text = [Span(finding.title, "strong"), Span(f" {gain(finding)}", "gain")]
+        first, *rest = [
+            *wrap_spans(text, room.width - 4),
+            *wrap_spans(_fix(finding, True), room.width - 6, hang=2),
+        ]
+        rows += [line(" ", lead, " ", first), *(line("   ", part) for part in rest)]
+    return Block((head,), tuple(rows) or (line(Span("   none were recorded", "dim")),))
 
 
 def gain(finding: Finding) -> str:
     speed = finding.speedup
-    return show.gain(speed.low, speed.likely, speed.high) if speed else ""
+    return units.gain_range(speed.low, speed.likely, speed.high) if speed else ""
 
 
 def concerns(frame: Frame, host: HostFrame, finding: Finding) -> str:
-    """The run, rank or GPU a finding is about, by the names people know."""
-    assert host.snapshot is not None
-    run = next((r.name for r in host.snapshot.runs if r.id == finding.run), finding.run)
-    gpu = next((f"GPU {g.index}" for g in host.snapshot.gpus if g.uuid == finding.gpu), None)
-    who = f"{run} r{finding.rank}" if run and finding.rank is not None else run or gpu or "this host"
-    return f"{host.label}: {who}" if frame.several else who
+    """The run, rank or GPU a finding is about, by the names people know; nothing when its title says so."""
+    subject = "" if finding.subject in finding.title else finding.subject
+    return " ".join(part for part in (host.label if frame.several else "", subject) if part)

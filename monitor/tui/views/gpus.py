@@ -1,44 +1,48 @@
-"""GPUs: a row each, two rows abreast when many must fit, or a card with tall graphs when few do."""
+"""GPUs: a row each, two rows abreast when many must fit, or a card with tall graphs when few do.
+
+The worst come first. Where not all of them fit, the idle ones are one line.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 
-from monitor.snapshot import Gpu
-from monitor.tui import format as show
+from monitor.model import units
+from monitor.model.gpu import Gpu
+from monitor.model.groups import numbers
 from monitor.tui.frame import Frame, HostFrame
-from monitor.tui.table import Column, Layout, chosen, heading, row
-from monitor.tui.text import Block, Cell, Line, Span, beside, clip, line
-from monitor.tui.views.card import CARD, card, key_of
-from monitor.tui.views.gpuwords import (
-    memory_ratio,
-    memory_words,
-    pcie_limit,
-    run_words,
-    state_words,
-    traffic,
-    trail,
-)
-from monitor.tui.views.marks import Mark, gpu_mark, throttled
-from monitor.tui.views.top import unreachable
+from monitor.tui.line_budget import Wants
+from monitor.tui.table import Column, Layout, chosen, gap_for, heading, occupied, row
+from monitor.tui.text import Block, Cell, Line, Room, Span, beside, clip, line
+from monitor.tui.views.card import CARD_LINES, CARD_MOST_LINES, card, key_of
+from monitor.tui.views.gpu_text import condition_text, memory_text, runs_text, traffic, use_graph
+from monitor.tui.views.header import silent_hosts, silent_lines
+from monitor.tui.views.symbols import GPU, Symbol, reasons
 from monitor.tui.widgets.graph import bar
-from monitor.tui.widgets.panel import Room
 
+MOST_CARDS = 4
+"""More GPUs than this are rows, not cards."""
+MOST_ROWS = 8
+"""Of more GPUs than this the idle ones are folded while others work, even where there is room for all."""
+ABREAST_WIDTH = 58
+"""From this width on two rows fit side by side."""
 COLUMNS = (
+    Column("host", "host", 10),
     Column("gpu", "GPUs", 6),
     Column("state", "", 9, drop=5),
     Column("use", "use", 4, ">"),
-    Column("graph", "last minutes", 12, grow=2, most=60),
-    Column("memory", "memory", 13, ">"),
-    Column("membar", "", 8, drop=11, grow=1, most=16),
+    Column("graph", "last minutes", 14, grow=2, most=60),
+    Column("membar", "memory", 8, drop=3, grow=1, most=20),
+    Column("memory", "", 11, ">"),
     Column("power", "power", 9, ">", drop=1),
     Column("temp", "temp", 4, ">"),
-    Column("clock", "clock", 8, ">", drop=2),
-    Column("reason", "held by", 11, drop=8),
+    Column("clock", "clock", 8, ">", drop=8),
+    Column("reason", "held by", 11, drop=7),
     Column("sm", "SM", 4, ">", drop=12),
     Column("pcie", "PCIe ↓↑", 9, ">", drop=9),
     Column("nvlink", "NVLink ↓↑", 9, ">", drop=13),
-    Column("procs", "proc", 4, ">", drop=10),
+    Column("procs", "proc", 4, ">", drop=14),
     Column("run", "run", 14, drop=6, grow=1, most=32),
 )
 NARROW = (
@@ -50,99 +54,175 @@ NARROW = (
     Column("temp", "temp", 4, ">"),
 )
 
+Entry = tuple[HostFrame, Gpu]
+
+
+def wants(frame: Frame, room: Room) -> Wants:
+    """Cards when few, else a row each, else the idle ones folded, else two rows abreast; a line more for each
+    silent host."""
+    entries, notes = list(frame.gpus()), len(silent_hosts(frame))
+    if not entries:
+        return Wants((notes + 2,), spaced=True)
+    few = len(entries) <= MOST_CARDS
+    working, folds = _folded(entries)
+    sizes = [len(entries) * CARD_LINES] if few else []
+    if len(entries) <= MOST_ROWS or not working:
+        sizes.append(1 + len(entries))
+    sizes.append(1 + len(working) + len(folds))
+    if room.width >= ABREAST_WIDTH:
+        sizes.append(1 + (len(working) + 1) // 2 + len(folds))
+    return Wants(
+        tuple(notes + lines for lines in dict.fromkeys(sizes)),
+        most=notes + len(entries) * CARD_MOST_LINES if few else 0,
+        step=len(entries),
+        squeezed=notes + 3,
+        spaced=True,
+    )
+
 
 def table(frame: Frame, room: Room) -> Block:
     """Every GPU of every host in the room there is."""
-    notes = unreachable(frame, room)
+    notes = silent_lines(frame, room)
     entries = list(frame.gpus())
     height = room.height - len(notes)
     if not entries:
         return Block((line(Span(" GPUs", "title"), width=room.width),), (*notes, *_none(frame, room)))
-    if height >= len(entries) * CARD and len(entries) <= 4:
-        tall = height // len(entries)
-        return Block(
-            (),
-            (*notes, *(part for entry in entries for part in card(*entry, room, tall, named=frame.several))),
-        )
-    if 1 + len(entries) > height and room.width >= 76:
-        return _abreast(frame, entries, room, notes)
-    layout = chosen(_columns(frame), room.width - 2, 1 if room.width < 100 else 2)
-    gap = 1 if room.width < 100 else 2
-    rows = [_row(frame, layout, *entry, gap) for entry in entries]
-    return Block((heading(layout, gap=gap, lead=1),), (*notes, *rows))
+    if height >= len(entries) * CARD_LINES and len(entries) <= MOST_CARDS:
+        return Block((), (*notes, *_cards(frame, entries, room, height // len(entries))))
+    if 1 + len(entries) <= height:
+        return _rows(frame, entries, room, notes)
+    working, folds = _folded(entries)
+    if 1 + len(working) + len(folds) > height and room.width >= ABREAST_WIDTH:
+        return _abreast(frame, working, room, notes, _fold_lines(frame, folds, room))
+    return _rows(frame, working, room, notes, _fold_lines(frame, folds, room))
 
 
 def _none(frame: Frame, room: Room) -> list[Line]:
-    details = [h.snapshot.source.detail or "no GPU found" for h in frame.hosts if h.snapshot]
-    return [line(Span("   " + clip(text, room.width - 4), "dim"), width=room.width) for text in details]
+    details = [host.snapshot.source.detail or "no GPU found" for host in frame.hosts if host.snapshot]
+    shown = details if not frame.narrowed else ["no GPU fits"]
+    return [line(Span("   " + clip(text, room.width - 4), "dim"), width=room.width) for text in shown]
 
 
-def _columns(frame: Frame) -> Sequence[Column]:
-    return (Column("host", "host", 10, grow=0), *COLUMNS) if frame.several else COLUMNS
+def _cards(frame: Frame, entries: list[Entry], room: Room, tall: int) -> list[Line]:
+    return [part for entry in entries for part in card(*entry, room, tall, named=frame.several)]
 
 
-def _abreast(frame: Frame, entries: list[tuple[HostFrame, Gpu]], room: Room, notes: list[Line]) -> Block:
+# ── Idle ones in one line ────────────────────────────────────────────────────────────────────────
+
+
+def _folded(entries: Sequence[Entry]) -> tuple[list[Entry], list[list[Entry]]]:
+    """Those that do something, and the idle ones of each host; one idle GPU is a row like any other."""
+    idle = [entry for entry in entries if entry[1].condition == "idle" and entry[0].current]
+    hosts = [list(part) for _, part in groupby(idle, key=lambda entry: entry[0].label)]
+    folds = [part for part in hosts if len(part) > 1]
+    gone = {id(gpu) for part in folds for _, gpu in part}
+    return [entry for entry in entries if id(entry[1]) not in gone], folds
+
+
+def _fold_lines(frame: Frame, folds: list[list[Entry]], room: Room) -> list[Line]:
+    """ "18 idle: GPUs 6–23"."""
+    out = []
+    for part in folds:
+        host, first = part[0]
+        where = f"{host.label} " if frame.several else ""
+        text = f"{where}{len(part)} idle: GPUs {numbers(gpu.index for _, gpu in part)}"
+        symbol = GPU["idle"]
+        out.append(
+            line(
+                " ",
+                symbol.span,
+                Span(f" {clip(text, room.width - 5)}", "dim"),
+                width=room.width,
+                key=key_of(host, first),
+            )
+        )
+    return out
+
+
+# ── Rows ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _rows(
+    frame: Frame, entries: Sequence[Entry], room: Room, notes: list[Line], folds: Sequence[Line] = ()
+) -> Block:
+    gap = gap_for(room.width)
+    cells = [_cells(*entry) for entry in entries]
+    columns = [column for column in COLUMNS if column.name != "host" or frame.several]
+    layout = chosen(occupied(columns, cells), room.width - 2, gap)
+    rows = [_row(layout, *entry, made, gap) for entry, made in zip(entries, cells, strict=True)]
+    return Block((heading(layout, gap=gap, lead=1),), (*notes, *rows, *folds))
+
+
+def _abreast(
+    frame: Frame, entries: Sequence[Entry], room: Room, notes: list[Line], folds: Sequence[Line]
+) -> Block:
     """Two columns of short rows: sixteen GPUs in eight lines."""
     width = (room.width - 2) // 2
     columns = (Column("gpu", "GPUs", 12), *NARROW[1:]) if frame.several else NARROW
     layout = chosen(columns, width - 2, 1)
-    half = (len(entries) + 1) // 2
-    sides = [[_row(frame, layout, *entry, 1) for entry in part] for part in (entries[:half], entries[half:])]
+    rows = [_row(layout, *entry, _short(frame, *entry), 1) for entry in entries]
+    half = (len(rows) + 1) // 2
     head = beside([[heading(layout, gap=1, lead=1)]] * 2, (width, width))
-    return Block((Line(head[0].spans),), (*notes, *beside(sides, (width, width))))
+    return Block(
+        (Line(head[0].spans),), (*notes, *beside([rows[:half], rows[half:]], (width, width)), *folds)
+    )
 
 
-def _row(frame: Frame, layout: Layout, host: HostFrame, gpu: Gpu, gap: int) -> Line:
-    assert host.snapshot is not None
-    mark = gpu_mark(gpu, host.snapshot)
-    graph = layout.get("graph", (COLUMNS[3], 0))[1]
-    cells = _cells(host, gpu, mark, graph) if gpu.state == "ok" else _gone(host, gpu, mark, graph)
-    if frame.several and "host" not in layout:
-        cells["gpu"] = [mark.span, Span(f" {clip(host.label, 8)}", "dim"), Span(f" {gpu.index}", "strong")]
-    cells["membar"] = bar(memory_ratio(gpu), layout["membar"][1], "info") if "membar" in layout else ""
+def _row(layout: Layout, host: HostFrame, gpu: Gpu, cells: dict[str, Cell], gap: int) -> Line:
+    symbol = GPU[gpu.condition]
+    if "graph" in layout and gpu.state == "ok":
+        role = symbol.role if symbol.role != "dim" else "faint"
+        cells["graph"] = use_graph(host, gpu, layout["graph"][1], role)
+    elif "graph" in layout:
+        cells["graph"] = Span(clip(gpu.state_detail or condition_text(gpu), layout["graph"][1]), symbol.role)
+    if "membar" in layout and gpu.state == "ok":
+        cells["membar"] = bar(gpu.memory_used_ratio, layout["membar"][1], "info")
     made = row(layout, cells, key=key_of(host, gpu), gap=gap, lead=" ")
     return made if host.current else made.dimmed()
 
 
-def _cells(host: HostFrame, gpu: Gpu, mark: Mark, graph: int) -> dict[str, Cell]:
-    assert host.snapshot is not None
-    pcie, link = gpu.pcie, gpu.nvlink
+def _short(frame: Frame, host: HostFrame, gpu: Gpu) -> dict[str, Cell]:
+    symbol = GPU[gpu.condition]
+    name = [Span(f" {clip(host.label, 8)}", "dim")] if frame.several else []
+    return _cells(host, gpu) | {"gpu": [symbol.span, *name, Span(f" {gpu.index}", "strong")]}
+
+
+def _cells(host: HostFrame, gpu: Gpu) -> dict[str, Cell]:
+    """All but the graphs, which need to know their width."""
+    symbol = GPU[gpu.condition]
+    if gpu.state != "ok":
+        return _not_answering(host, gpu, symbol)
     return {
         "host": clip(host.label, 10),
         "gpu": [
-            mark.span,
+            symbol.span,
             Span(f" {gpu.index}", "strong"),
             Span("  MIG" if gpu.mig_enabled else "", "accent"),
         ],
-        "state": Span(state_words(gpu, mark), mark.role),
-        "use": Span(show.percent(gpu.utilization_ratio), "strong"),
-        "graph": trail(host, gpu, graph, mark.role if mark.role != "dim" else "faint"),
-        "memory": memory_words(gpu),
-        "full": show.percent(memory_ratio(gpu)),
-        "power": show.watts(gpu.power_watts, gpu.power_limit_watts),
-        "watts": show.watts(gpu.power_watts, None),
-        "temp": show.celsius(gpu.temperature_celsius),
-        "clock": Span(show.hertz(gpu.sm_clock_hertz), "warn" if throttled(gpu) else ""),
-        "reason": Span(", ".join(throttled(gpu)), "warn"),
-        "sm": Span(show.percent(gpu.activity.sm_active_ratio)),
-        "pcie": traffic(pcie.receive_bytes_per_second, pcie.transmit_bytes_per_second, pcie_limit(gpu)),
-        "nvlink": traffic(
-            link.receive_bytes_per_second, link.transmit_bytes_per_second, link.bandwidth_bytes_per_second
-        ),
+        "state": Span(condition_text(gpu), symbol.role),
+        "use": Span(units.tight_percent(gpu.utilization_ratio), "strong"),
+        "memory": memory_text(gpu),
+        "full": units.tight_percent(gpu.memory_used_ratio),
+        "power": units.watts(gpu.power_watts, gpu.power_limit_watts),
+        "watts": units.watts(gpu.power_watts, None),
+        "temp": units.celsius(gpu.temperature_celsius),
+        "clock": Span(units.hertz(gpu.sm_clock_hertz), "warn" if gpu.throttled_by else ""),
+        "reason": Span(reasons(gpu), "warn"),
+        "sm": Span(units.tight_percent(gpu.activity.sm_active_ratio)),
+        "pcie": traffic(gpu.pcie),
+        "nvlink": traffic(gpu.nvlink),
         "procs": str(len(gpu.processes)),
-        "run": Span(run_words(gpu, host.snapshot), "dim"),
+        "run": Span(runs_text(gpu), "dim"),
     }
 
 
-def _gone(host: HostFrame, gpu: Gpu, mark: Mark, graph: int) -> dict[str, Cell]:
-    """A GPU that does not answer: what happened in place of its readings, which are not current."""
+def _not_answering(host: HostFrame, gpu: Gpu, symbol: Symbol) -> dict[str, Cell]:
+    """What happened, in place of readings that are not current."""
     cells: dict[str, Cell] = dict.fromkeys((column.name for column in (*COLUMNS, *NARROW)), "")
-    cells |= dict.fromkeys(("use", "memory", "full", "power", "watts", "temp", "clock"), show.ABSENT)
-    words = gpu.state_detail or state_words(gpu, mark)
+    cells |= dict.fromkeys(("use", "memory", "full", "power", "watts", "temp", "clock"), units.ABSENT)
     return cells | {
         "host": clip(host.label, 10),
-        "gpu": [mark.span, Span(f" {gpu.index}", "strong")],
-        "state": Span(state_words(gpu, mark), mark.role),
-        "graph": Span(clip(words, graph), mark.role),
-        "run": Span(run_words(gpu, host.snapshot) if host.snapshot else "", "dim"),
+        "gpu": [symbol.span, Span(f" {gpu.index}", "strong")],
+        "state": Span(condition_text(gpu), symbol.role),
+        "run": Span(runs_text(gpu), "dim"),
     }

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from monitor.compare import Comparison, Side
-from monitor.runs.listing import RunRow
-from monitor.snapshot import Speedup
-from monitor.tui import format as show
-from monitor.tui.table import Column, chosen, heading, row
-from monitor.tui.text import Block, Cell, Line, Span, clip, fit, line
-from monitor.tui.views.marks import RUN
-from monitor.tui.views.remedy import section
-from monitor.tui.views.runs import trend
+from monitor.catalog.rows import RunRow
+from monitor.comparison.compare_runs import Comparison, Side
+from monitor.model import units
+from monitor.model.finding import Speedup
+from monitor.tui.table import Column, chosen, gap_for, heading, row
+from monitor.tui.text import Block, Cell, Line, Room, Span, clip, fit, line
+from monitor.tui.views.parts import section
+from monitor.tui.views.runs import trend_span
+from monitor.tui.views.symbols import RUN, Symbol
 from monitor.tui.widgets.graph import bar, role_of
-from monitor.tui.widgets.panel import Room
 
 COLUMNS = (
     Column("mark", "", 1),
     Column("name", "History", 20, grow=1, most=34),
     Column("started", "started", 11),
-    Column("lasted", "lasted", 9, ">", drop=3),
+    Column("lasted", "lasted", 11, ">", drop=3),
     Column("ranks", "ranks", 5, ">", drop=6),
     Column("steps", "steps", 6, ">", drop=5),
     Column("samples", "samples/s", 9, ">"),
@@ -35,8 +34,8 @@ COLUMNS = (
 
 
 def table(rows: Sequence[RunRow], marked: Sequence[str], room: Room, note: str, text: str = "") -> Block:
-    """A row a run; the marked ones carry a sign."""
-    gap = 1 if room.width < 100 else 2
+    """A row for each run; the marked ones are A and B."""
+    gap = gap_for(room.width)
     layout = chosen(COLUMNS, room.width - 2, gap)
     head = heading(layout, gap=gap, lead=1)
     shown = [one for one in rows if matches(one, text)]
@@ -51,21 +50,21 @@ def matches(one: RunRow, text: str) -> bool:
 
 
 def _cells(one: RunRow, marked: Sequence[str]) -> dict[str, Cell]:
-    mark = RUN.get(one.state, RUN["ended"])
+    symbol = RUN.get(one.state, RUN["ended"])
     return {
         "mark": Span("AB"[marked.index(one.run)] if one.run in marked else " ", "accent"),
-        "name": [mark.span, Span(f" {one.name}", "strong")],
-        "started": show.date(one.started),
-        "lasted": show.duration(one.ended - one.started) if one.ended else show.ABSENT,
+        "name": [symbol.span, Span(f" {one.name}", "strong")],
+        "started": units.date(one.started),
+        "lasted": units.duration(one.elapsed_seconds),
         "ranks": str(one.ranks),
-        "steps": show.count(one.steps),
-        "samples": show.number(one.samples_per_s),
-        "its": show.number(one.iterations_per_s),
-        "p50": show.seconds(one.step_p50_s),
-        "trend": trend(one.trend_ratio),
-        "state": Span(one.state, mark.role),
-        "user": Span(one.user or show.ABSENT, "dim"),
-        "script": Span((one.script or show.ABSENT).rpartition("/")[2], "dim"),
+        "steps": units.count(one.steps),
+        "samples": units.number(one.samples_per_s),
+        "its": units.number(one.iterations_per_s),
+        "p50": units.seconds(one.step_p50_s),
+        "trend": trend_span(one.trend, one.trend_ratio),
+        "state": Span(one.state, symbol.role),
+        "user": Span(one.user or units.ABSENT, "dim"),
+        "script": Span((one.script or units.ABSENT).rpartition("/")[2], "dim"),
         "found": Span(
             ", ".join(name for name in one.findings if not name.startswith("healthy")) or "none", "dim"
         ),
@@ -73,35 +72,37 @@ def _cells(one: RunRow, marked: Sequence[str]) -> dict[str, Cell]:
 
 
 VERDICTS = {
-    "faster": ("●", "good", "B is faster"),
-    "slower": ("▲", "alarm", "B is slower"),
-    "same": ("○", "dim", "no difference beyond the noise"),
-    "unsure": ("◐", "warn", "not sure: the interval includes no change"),
+    "faster": Symbol("●", "B is faster", "good"),
+    "slower": Symbol("▲", "B is slower", "alarm"),
+    "same": Symbol("○", "no difference beyond the noise", "dim"),
+    "unsure": Symbol("◐", "not sure: the interval includes no change", "warn"),
 }
+INSIDE = {True: Span("✓ ", "good"), False: Span("◆ ", "warn"), None: Span("○ ", "dim")}
+"""Whether what was realised lies in the predicted range."""
 
 
 def comparison(found: Comparison, room: Room) -> list[Line]:
-    """Is it faster, surely so, where does the time go now, and as much as predicted?"""
-    symbol, role, words = VERDICTS[found.verdict]
-    range_text = (
-        f" ({found.low:.2f}–{found.high:.2f})" if found.low is not None and found.high is not None else ""
-    )
-    gain = (
-        f"×{found.speedup:.2f}{range_text} {found.unit}"
-        if found.speedup is not None
-        else "no rate on one side"
-    )
+    """Is it faster, how sure is that, where does the time go now, and is it as much as predicted?"""
+    symbol = VERDICTS[found.verdict]
     lines = [
         line(
-            Span(f" {symbol} {words}  ", role),
-            Span(gain, "gain" if found.verdict == "faster" else "strong"),
-            Span(f"  noise ±{found.noise_floor * 100:.0f} %", "dim"),
+            Span(f" {symbol.char} {symbol.word}  ", symbol.role),
+            Span(_speedup(found), "gain" if found.verdict == "faster" else "strong"),
+            Span(f"  noise ±{units.percent(found.noise_floor)}", "dim"),
             width=room.width,
         )
     ]
     lines += [line(Span(f" ◆ {clip(text, room.width - 4)}", "warn")) for text in found.warnings]
     lines += [line(), *_sides(found.a, found.b, room), line(), *_phases(found, room)]
     return [*lines, *_realised(found, room)]
+
+
+def _speedup(found: Comparison) -> str:
+    if found.speedup is None:
+        return "no rate on one side"
+    if found.low is None or found.high is None:
+        return f"{units.gain(found.speedup)} {found.unit}"
+    return f"{units.gain_range(found.low, found.speedup, found.high)} {found.unit}"
 
 
 FIGURES = (
@@ -126,7 +127,7 @@ def _sides(a: Side, b: Side, room: Room) -> list[Line]:
         one, two = getattr(a, field), getattr(b, field)
         if one is None and two is None:
             continue
-        texts = (show.duration(v) if field == "seconds" else show.value_of(field, v) for v in (one, two))
+        texts = (units.duration(v) if field == "seconds" else units.value_of(field, v) for v in (one, two))
         out.append(
             line("   ", fit(Span(name, "dim"), 14), *(fit(Span(text, "strong"), wide) for text in texts))
         )
@@ -150,7 +151,7 @@ def _phases(found: Comparison, room: Room) -> list[Line]:
                     fit(Span(name, "dim"), 13),
                     Span(f"{which} ", "dim"),
                     *drawn,
-                    fit(Span(show.seconds(seconds), "strong"), 11, ">"),
+                    fit(Span(units.seconds(seconds), "strong"), 11, ">"),
                 )
             )
     return [*out, line()]
@@ -159,30 +160,24 @@ def _phases(found: Comparison, room: Room) -> list[Line]:
 def _realised(found: Comparison, room: Room) -> list[Line]:
     out = [section("Predicted and realised")]
     for item in found.realised:
-        sign = (
-            Span("✓ ", "good")
-            if item.inside
-            else Span("◆ ", "warn")
-            if item.inside is False
-            else Span("○ ", "dim")
-        )
-        got = f"realised ×{item.realised:.2f}" if item.realised is not None else "not measurable by itself"
+        known = item.realised is not None
+        got = f"realised {units.gain(item.realised)}" if known else f"no longer seen: {item.reason}"
         part = " (its part of several)" if item.shared and item.realised is not None else ""
         out.append(
             line(
                 "   ",
-                sign,
+                INSIDE[item.inside],
                 Span(item.title, "strong"),
                 Span(f"  predicted {_gain(item.predicted)}, {got}{part}", "dim"),
                 width=room.width,
             )
         )
     if found.predicted_together is not None and len(found.realised) > 1:
-        out.append(line("   ", Span(f"together at most {_gain(found.predicted_together)}", "dim")))
+        out.append(line("   ", Span(f"together {_gain(found.predicted_together)}", "dim")))
     out += [line("   ", Span(f"still there: {name}", "dim")) for name in found.remaining]
     out += [line("   ", Span(f"new in B: {name}", "warn")) for name in found.new]
     return out if len(out) > 1 else [*out, line(Span("   no finding went away between A and B", "dim"))]
 
 
 def _gain(speed: Speedup | None) -> str:
-    return show.gain(speed.low, speed.likely, speed.high) if speed else "nothing"
+    return units.gain_range(speed.low, speed.likely, speed.high) if speed else "nothing"

@@ -6,12 +6,12 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.snapshot import Gpu, GpuProcess, Process, Snapshot
-from monitor.tui import format as show
+from monitor.model import units
+from monitor.model.host import Process
 from monitor.tui.frame import Frame, HostFrame
-from monitor.tui.table import Column, Layout, chosen, heading, row
-from monitor.tui.text import Block, Cell, Line, Span, clip, line
-from monitor.tui.widgets.panel import Room
+from monitor.tui.line_budget import HIDDEN, Wants
+from monitor.tui.table import Column, Layout, chosen, gap_for, heading, occupied, row
+from monitor.tui.text import Block, Cell, Line, Room, Span, clip, line
 
 COLUMNS = (
     Column("pid", "Processes", 9, ">"),
@@ -43,22 +43,11 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A process joined with what the driver says about it."""
+    """A process of a host, and how deep it is in the tree."""
 
     host: HostFrame
     process: Process
-    gpus: tuple[tuple[Gpu, GpuProcess], ...]
     depth: int = 0
-
-    @property
-    def gpu_memory(self) -> int | None:
-        known = [used.memory_bytes for _, used in self.gpus if used.memory_bytes is not None]
-        return sum(known) if known else None
-
-    @property
-    def sm(self) -> float | None:
-        known = [used.sm_ratio for _, used in self.gpus if used.sm_ratio is not None]
-        return max(known) if known else None
 
     @property
     def job(self) -> str:
@@ -67,42 +56,32 @@ class Entry:
         return " ".join(part for part in parts if part)
 
 
-SORTS: dict[str, Callable[[Entry], Any]] = {
-    "pid": lambda e: e.process.pid,
-    "user": lambda e: e.process.user,
-    "gpu": lambda e: e.gpus[0][0].index if e.gpus else None,
-    "gpumem": lambda e: e.gpu_memory,
-    "sm": lambda e: e.sm,
-    "cpu": lambda e: e.process.cpu_ratio,
-    "rss": lambda e: e.process.rss_bytes,
-    "read": lambda e: e.process.read_bytes_per_second,
-    "run": lambda e: e.process.run,
-    "age": lambda e: e.process.started,
-    "command": lambda e: e.process.command,
+SORTS: dict[str, Callable[[Process], Any]] = {
+    "pid": lambda p: p.pid,
+    "user": lambda p: p.user,
+    "gpu": lambda p: p.gpu_indices[0] if p.gpu_indices else None,
+    "gpumem": lambda p: p.gpu_memory_bytes,
+    "sm": lambda p: p.gpu_sm_ratio,
+    "cpu": lambda p: p.cpu_ratio,
+    "rss": lambda p: p.rss_bytes,
+    "read": lambda p: p.read_bytes_per_second,
+    "run": lambda p: p.run,
+    "age": lambda p: p.started,
+    "command": lambda p: p.command,
 }
 
 
 def entries(frame: Frame, order: Order) -> list[Entry]:
-    """What is shown, in the order it is shown."""
-    found = [entry for host in frame.hosts if host.snapshot for entry in _joined(host, host.snapshot)]
-    found = [entry for entry in found if matches(entry, order.text)]
-    found.sort(key=lambda e: e.process.pid)
+    """What is shown, in the order it is shown; unknown values come last."""
+    found = [
+        Entry(host, process) for host in frame.hosts if host.snapshot for process in host.snapshot.processes
+    ]
+    found = sorted((one for one in found if matches(one, order.text)), key=lambda one: one.process.pid)
     value = SORTS[order.sort]
-    known = sorted((e for e in found if value(e) is not None), key=value, reverse=order.reverse)
-    ordered = known + [e for e in found if value(e) is None]
+    known = [one for one in found if value(one.process) is not None]
+    known.sort(key=lambda one: value(one.process), reverse=order.reverse)
+    ordered = known + [one for one in found if value(one.process) is None]
     return list(_tree(ordered)) if order.tree else ordered
-
-
-def _joined(host: HostFrame, snapshot: Snapshot) -> Iterator[Entry]:
-    """Known processes, then those only the driver knows of (another namespace, no permission)."""
-    on: dict[int, list[tuple[Gpu, GpuProcess]]] = {}
-    for gpu in snapshot.gpus:
-        for used in gpu.processes:
-            on.setdefault(used.pid, []).append((gpu, used))
-    for process in snapshot.processes:
-        yield Entry(host, process, tuple(on.pop(process.pid, ())))
-    for pid, uses in on.items():
-        yield Entry(host, Process(pid, role="gpu"), tuple(uses))
 
 
 def matches(entry: Entry, text: str) -> bool:
@@ -129,19 +108,29 @@ def _tree(ordered: list[Entry]) -> Iterator[Entry]:
     stack.reverse()
     while stack:
         entry, depth = stack.pop()
-        yield Entry(entry.host, entry.process, entry.gpus, depth)
+        yield Entry(entry.host, entry.process, depth)
         below = children.get((entry.host.label, entry.process.pid), [])
         stack += [(child, depth + 1) for child in reversed(below)]
 
 
+def wants(frame: Frame, room: Room, *, shown: bool = True) -> Wants:
+    """What the others leave, when that is a few lines at least."""
+    if not shown:
+        return HIDDEN
+    count = sum(len(host.snapshot.processes) for host in frame.hosts if host.snapshot)
+    return Wants((0,), most=max(4, min(1 + count, 9)), smallest=4, takes_rest=True)
+
+
 def table(frame: Frame, room: Room, order: Order, gpu: str | None = None, *, brief: bool = False) -> Block:
     """The processes, all of them or those on one GPU; brief: as many as there is room for."""
-    shown = [e for e in entries(frame, order) if gpu is None or any(g.uuid == gpu for g, _ in e.gpus)]
-    gap = 1 if room.width < 100 else 2
-    layout = chosen([c for c in COLUMNS if c.name != "host" or frame.several], room.width - 2, gap)
-    head = heading(layout, sort=order.sort, reverse=order.reverse, gap=gap, lead=1)
+    shown = [one for one in entries(frame, order) if gpu is None or gpu in one.process.gpu_uuids]
     more = len(shown) - (room.height - 2) if brief and len(shown) > room.height - 1 else 0
-    rows = [_row(layout, entry, frame, gap) for entry in shown[: len(shown) - more]]
+    cells = [(entry, _cells(entry)) for entry in shown[: len(shown) - more]]
+    gap = gap_for(room.width)
+    columns = [column for column in COLUMNS if column.name != "host" or frame.several]
+    layout = chosen(occupied(columns, [made for _, made in cells]), room.width - 2, gap)
+    head = heading(layout, sort=order.sort, reverse=order.reverse, gap=gap, lead=1)
+    rows = [_row(layout, *one, gap) for one in cells]
     if more:
         return Block((head,), (*rows, line(Span(f"   {more} more: press p", "dim"), width=room.width)))
     return Block((head,), (*rows, *_footnotes(frame, order, room, len(rows))))
@@ -161,37 +150,29 @@ def key_of(entry: Entry) -> Hashable:
     return ("process", entry.host.label, entry.process.pid, entry.process.started)
 
 
-def _row(layout: Layout, entry: Entry, frame: Frame, gap: int) -> Line:
-    made = row(layout, _cells(entry, frame), key=key_of(entry), gap=gap, lead=" ")
+def _row(layout: Layout, entry: Entry, cells: dict[str, Cell], gap: int) -> Line:
+    made = row(layout, cells, key=key_of(entry), gap=gap, lead=" ")
     return made if entry.host.current else made.dimmed()
 
 
-def _cells(entry: Entry, frame: Frame) -> dict[str, Cell]:
-    p = entry.process
+def _cells(entry: Entry) -> dict[str, Cell]:
+    p, on_gpu = entry.process, bool(entry.process.gpu_indices)
     role = "dim" if p.role == "worker" else ""
     branch = "  " * (entry.depth - 1) + "└ " if entry.depth else ""
+    none = Span(units.ABSENT, "faint")
     return {
         "pid": Span(str(p.pid), role or "strong"),
         "host": clip(entry.host.label, 10),
-        "user": Span(p.user or show.ABSENT, role),
-        "gpu": ",".join(str(gpu.index) for gpu, _ in entry.gpus) or Span(show.ABSENT, "faint"),
-        "gpumem": show.size(entry.gpu_memory) if entry.gpus else Span(show.ABSENT, "faint"),
-        "sm": show.percent(entry.sm) if entry.gpus else Span(show.ABSENT, "faint"),
-        "cpu": Span(show.percent(p.cpu_ratio), role),
-        "rss": Span(show.size(p.rss_bytes), role),
-        "read": Span(show.rate(p.read_bytes_per_second), "dim"),
+        "user": Span(p.user or units.ABSENT, role),
+        "gpu": ",".join(map(str, p.gpu_indices)) or none,
+        "gpumem": units.size(p.gpu_memory_bytes) if on_gpu else none,
+        "sm": units.tight_percent(p.gpu_sm_ratio) if on_gpu else none,
+        "cpu": Span(units.tight_percent(p.cpu_ratio), role),
+        "rss": Span(units.size(p.rss_bytes), role),
+        "read": Span(units.rate(p.read_bytes_per_second), "dim"),
         "role": Span(p.role, role),
-        "run": Span(run_words(entry), "dim"),
+        "run": Span(p.run_label or "", "dim"),
         "where": Span(entry.job, "dim"),
-        "age": Span(show.age(frame.now.wall - p.started) if p.started else show.ABSENT, "dim"),
-        "command": [Span(branch, "faint"), Span(p.command or p.name or show.ABSENT, role)],
+        "age": Span(units.age(p.age_seconds), "dim"),
+        "command": [Span(branch, "faint"), Span(p.command or p.name or units.ABSENT, role)],
     }
-
-
-def run_words(entry: Entry) -> str:
-    p = entry.process
-    if p.run is None or entry.host.snapshot is None:
-        return ""
-    run = next((r for r in entry.host.snapshot.runs if r.id == p.run), None)
-    name = run.name if run else p.run
-    return f"{name} r{p.rank}" if p.rank is not None and run and run.world_size > 1 else name

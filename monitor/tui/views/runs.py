@@ -4,29 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from monitor.snapshot import Rank, Run, Snapshot
-from monitor.tui import format as show
+from monitor.model import units
+from monitor.model.run import Run, Stuck, Trend
 from monitor.tui.frame import Frame, HostFrame
-from monitor.tui.table import Column, Layout, chosen, heading, row
-from monitor.tui.text import Block, Cell, Line, Span, clip, line
-from monitor.tui.views.marks import run_mark, starving
+from monitor.tui.line_budget import TALL, Wants
+from monitor.tui.table import Column, Layout, chosen, gap_for, heading, occupied, row
+from monitor.tui.text import Block, Cell, Line, Room, Span, clip, line
+from monitor.tui.views.parts import now_in
+from monitor.tui.views.symbols import RUN, TREND
 from monitor.tui.widgets.graph import phase_bar
-from monitor.tui.widgets.panel import Room
 
 COLUMNS = (
-    Column("name", "Runs", 14, grow=1, most=30),
+    Column("name", "Runs", 18, grow=1, most=30),
     Column("host", "host", 10, drop=9),
-    Column("ranks", "ranks", 5, ">", drop=4),
-    Column("step", "step", 6, ">", drop=3),
+    Column("user", "user", 8, drop=11),
+    Column("ranks", "ranks", 5, ">", drop=5),
+    Column("step", "step", 6, ">", drop=4),
     Column("its", "it/s", 5, ">"),
-    Column("samples", "samples/s", 9, ">", drop=2),
+    Column("samples", "samples/s", 9, ">", drop=6),
     Column("p50", "p50", 8, ">", drop=7),
     Column("p95", "p95", 8, ">", drop=8),
-    Column("trend", "trend", 6, ">", drop=1),
-    Column("phases", "where the step goes", 24, grow=3, most=90),
-    Column("starved", "starved", 7, ">"),
+    Column("trend", "trend", 6, ">", drop=3),
+    Column("phases", "where the step goes", 22, grow=3, most=90),
+    Column("starved", "starved", 7, ">", drop=1),
     Column("now", "now in", 16, drop=10),
 )
+
+
+def wants(frame: Frame, room: Room) -> Wants:
+    count = len(list(frame.runs()))
+    shown = min(count, 8 if room.height >= TALL else 4)
+    return Wants(
+        (1 + max(1, shown), 1 + max(1, min(shown, 2))),
+        most=1 + count if room.height >= TALL else 0,
+        squeezed=2,
+        spaced=True,
+    )
 
 
 def table(frame: Frame, room: Room) -> Block:
@@ -34,67 +47,88 @@ def table(frame: Frame, room: Room) -> Block:
     entries = list(frame.runs())
     if not entries:
         head = line(Span(" Runs", "title"), width=room.width)
-        hint = "   no training run — start one with: gpumon run -- python train.py"
-        return Block((head,), (line(Span(hint, "dim"), width=room.width),))
-    gap = 1 if room.width < 100 else 2
-    columns = [c for c in COLUMNS if c.name != "host" or frame.several]
-    layout = chosen(columns, room.width - 2, gap)
-    rows = [_row(layout, host, run, room.plain, gap) for host, run in entries]
+        return Block((head,), (line(Span(_none(frame), "dim"), width=room.width),))
+    gap = gap_for(room.width)
+    cells = [_cells(*entry) for entry in entries]
+    columns = [column for column in COLUMNS if column.name != "host" or frame.several]
+    layout = chosen(occupied(columns, cells), room.width - 2, gap)
+    rows = [_row(layout, *entry, made, room.plain, gap) for entry, made in zip(entries, cells, strict=True)]
     return Block((heading(layout, gap=gap, lead=1),), tuple(rows))
+
+
+def _none(frame: Frame) -> str:
+    if frame.narrowed:
+        return "   no run fits"
+    return "   no training run — start one with: gpumon run -- python train.py"
 
 
 def key_of(host: HostFrame, run: Run) -> Hashable:
     return ("run", host.label, run.id)
 
 
-def _row(layout: Layout, host: HostFrame, run: Run, plain: bool, gap: int) -> Line:
-    assert host.snapshot is not None
-    cells = _cells(host.snapshot, run)
-    cells["host"] = clip(host.label, 10)
-    cells["phases"] = bar_of(run, layout["phases"][1], plain)
+def _row(layout: Layout, host: HostFrame, run: Run, cells: dict[str, Cell], plain: bool, gap: int) -> Line:
+    cells["phases"] = _phases(run, layout["phases"][1], plain)
     made = row(layout, cells, key=key_of(host, run), gap=gap, lead=" ")
     return made if host.current else made.dimmed()
 
 
-def bar_of(run: Run, width: int, plain: bool) -> list[Span]:
-    """The phase bar; a run that stands still says so instead."""
-    stuck = hanging(run)
-    if run.state == "stalled" and stuck is not None:
-        text = f"stands in {stuck.live_phase} for {show.duration(stuck.live_seconds)} (rank {stuck.rank})"
-        return [Span(clip(text, width), "alarm")]
+def _phases(run: Run, width: int, plain: bool) -> list[Span]:
+    """The phase bar; a run that is stuck says so instead, one that is over how it ended."""
+    if run.state == "stalled" and run.current is not None:
+        return [Span(_stuck(run.current, width), "alarm")]
+    if not run.live:
+        why = f": {run.error}" if run.error else ""
+        text = f"{RUN[run.state].word}{why} after {units.duration(run.elapsed_seconds)}"
+        return [Span(text, RUN[run.state].role)]
     return phase_bar({phase.name: phase.share for phase in run.phases}, width, plain=plain)
 
 
-def hanging(run: Run) -> Rank | None:
-    """The rank that has been longest in its present phase."""
-    waiting = [rank for rank in run.ranks if rank.live_phase and rank.live_seconds is not None]
-    return max(waiting, key=lambda rank: rank.live_seconds or 0.0, default=None)
+def _stuck(current: Stuck, width: int) -> str:
+    """Where and for how long, as precisely as there is room for."""
+    where, seconds = f"stuck in {current.phase}", current.seconds
+    short = f"{where} {units.age(seconds)}"
+    texts = (
+        f"{where} for {units.duration(seconds)} (rank {current.rank})",
+        f"{where} for {units.duration(seconds)}",
+    )
+    return next((text for text in texts if len(text) <= width), clip(short, width))
 
 
-def _cells(snapshot: Snapshot, run: Run) -> dict[str, Cell]:
-    mark = run_mark(run, snapshot.findings)
-    stuck = hanging(run)
-    alive = run.state in ("running", "stalled")
+def _cells(host: HostFrame, run: Run) -> dict[str, Cell]:
+    """All but the phase bar, which needs to know its width."""
+    several = run.world_size != 1
+    cells: dict[str, Cell] = {
+        "host": clip(host.label, 10),
+        "user": Span(clip(run.user or "", 8), "dim"),
+        "name": [RUN[run.condition].span, Span(f" {run.name}", "strong" if run.live else "dim")],
+        "ranks": f"{len(run.ranks)}/{run.world_size}" if several else "",
+        "step": units.count(run.ranks[0].steps if run.ranks else run.steps),
+    }
+    over: dict[str, Cell] = dict.fromkeys(SPEED, "")
+    return cells | (_speed(run) if run.live else over)
+
+
+SPEED = ("its", "samples", "p50", "p95", "trend", "starved", "now")
+
+
+def _speed(run: Run) -> dict[str, Cell]:
+    """What is going on now: nothing, in a run that is over."""
     return {
-        "name": [mark.span, Span(f" {run.name}", "strong" if alive else "dim")],
-        "ranks": f"{len(run.ranks)}/{run.world_size}",
-        "step": show.count(run.ranks[0].steps if run.ranks else run.steps),
-        "its": show.number(run.iterations_per_second),
-        "samples": show.number(run.samples_per_second),
-        "p50": show.seconds(run.step.p50),
-        "p95": show.seconds(run.step.p95),
-        "trend": trend(run.trend_ratio),
-        "starved": Span(show.percent(run.starved_ratio), "alarm" if starving(run) else ""),
-        "now": Span(
-            f"{stuck.live_phase} {show.seconds(stuck.live_seconds)}" if stuck and alive else run.state, "dim"
-        ),
+        "its": units.number(run.iterations_per_second),
+        "samples": units.number(run.samples_per_second),
+        "p50": units.seconds(run.step.p50),
+        "p95": units.seconds(run.step.p95),
+        "trend": trend_span(run.trend, run.trend_ratio),
+        "starved": Span(units.tight_percent(run.starved_ratio), "alarm" if run.starving else ""),
+        "now": Span(_now_in(run), "dim"),
     }
 
 
-def trend(ratio: float | None) -> Span:
+def _now_in(run: Run) -> str:
+    return run.state if run.current is None else now_in(run.state, run.current.phase, run.current.seconds)
+
+
+def trend_span(trend: Trend | None, ratio: float | None) -> Span:
     """Throughput against the run's own best: a fall is marked with an arrow, not by colour alone."""
-    if ratio is None:
-        return Span(show.ABSENT)
-    if ratio >= 0.9:
-        return Span(f"→{ratio * 100:.0f}%")
-    return Span(f"↓{ratio * 100:.0f}%", "alarm" if ratio < 0.6 else "warn")
+    symbol = TREND[trend]
+    return Span(f"{symbol.char}{units.against(ratio)}", symbol.role)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from monitor.tui.text import Span
+from monitor.model import units
+from monitor.tui.text import Line, Span, fit, line, width_of
 
 LEFT = (0x00, 0x40, 0x44, 0x46, 0x47)
 RIGHT = (0x00, 0x80, 0xA0, 0xB0, 0xB8)
@@ -35,15 +36,15 @@ def history(
     *,
     low: float = 0.0,
     dots: Sequence[float | None] = (),
-    half: bool = False,
+    odd: bool = False,
 ) -> list[str]:
     """The last `2 × width` samples as `height` lines of filled braille over the range `low`…`top`.
 
-    With `half` the newest sample stands in the left half of the last cell: taken in turns, old cells
-    keep their pairs and the picture moves every second sample only.
+    With `odd` the newest sample is in the left half of the last cell: alternating, old cells keep their
+    pairs of samples and the graph moves with every second sample only.
     `dots` is a second series, drawn as single dots above the fill (a p95 over its p50).
     """
-    if half:
+    if odd:
         samples = [*samples[1 - 2 * width :], None]
     fill = _levels(samples, width, height * 4, low, top)
     marks = _levels(dots, width, height * 4, low, top) if dots else [0] * len(fill)
@@ -72,8 +73,38 @@ def _dot(bits: Sequence[int], level: int) -> int:
     return bits[level] if 0 < level <= 4 else 0
 
 
-def nice(value: float) -> float:
-    """The next round number above: the top of a scale that does not wander with every sample."""
+def framed(
+    title: Sequence[Span], top: str, rows: Sequence[Line], width: int, ends: tuple[str, str]
+) -> list[Line]:
+    """A graph in a frame that is its axes: what it shows and the top of its scale above, the time below."""
+    inner = width - 2
+    name = fit(title, min(width_of(title), inner - 2))
+    high = top if width_of(name) + len(top) + 4 <= inner else ""
+    above = inner - width_of(name) - len(high) - 2
+    begin, end = ends if sum(map(len, ends)) + 6 <= inner else ("", "")
+    edge = [
+        Span("╰─", "faint"), Span(begin, "dim"), Span("─" * (inner - len(begin) - len(end) - 2), "faint"),
+        Span(end, "dim"), Span("─╯", "faint"),
+    ]  # fmt: skip
+    return [
+        line(
+            Span("╭ ", "faint"), name, Span(f" {'─' * above}", "faint"), Span(high, "dim"), Span("╮", "faint")
+        ),
+        *(Line((Span("│", "faint"), *fit(row.spans, inner), Span("│", "faint"))) for row in rows),
+        line(*edge),
+    ]
+
+
+def meters(ratios: Sequence[float], width: int) -> str:
+    """One cell a ratio, as high as it is."""
+    return "".join(EIGHTHS[round(min(1.0, max(0.0, ratio)) * 8)] for ratio in ratios[:width])
+
+
+EIGHTHS = "·▁▂▃▄▅▆▇█"
+
+
+def round_up(value: float) -> float:
+    """The next round number above: the top of a scale that does not change with every sample."""
     if value <= 0 or not math.isfinite(value):
         return 1.0
     power: float = 10.0 ** math.floor(math.log10(value))
@@ -81,7 +112,7 @@ def nice(value: float) -> float:
 
 
 def bar(ratio: float | None, width: int, role: str) -> list[Span]:
-    """A thin horizontal bar; absent draws nothing but its ground."""
+    """A thin horizontal bar; of an absent ratio only the empty track."""
     if ratio is None:
         return [Span("·" * width, "faint")]
     full = round(min(1.0, max(0.0, ratio)) * width)
@@ -135,9 +166,8 @@ def phase_bar(shares: Mapping[str, float], width: int, *, plain: bool = False) -
 
 def _part(name: str, cells: int, value: float, plain: bool) -> Span:
     short = SHORT.get(name, name)
-    label = next(
-        (text for text in (f"{short} {value * 100:.0f}", short, letter(name)) if len(text) + 1 <= cells), ""
-    )
+    labels = (f"{short} {units.bare_percent(value)}", short, letter(name))
+    label = next((text for text in labels if len(text) + 1 <= cells), "")
     if not plain:
         return Span(label.center(cells) if len(label) > 1 else label.ljust(cells), role_of(name))
     fill = letter(name)

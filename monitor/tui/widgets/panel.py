@@ -1,13 +1,13 @@
-"""The one widget that draws: lines in, changed lines out to the terminal.
+"""The one widget that draws: it gets lines and repaints those that changed.
 
 A `DataTable` repaints every row when one cell changes; this compares lines and repaints the ones
-that differ. Rows may hold slots: things to move over and to choose, by key or mouse.
+that differ. Lines may hold slots: things to move over and to choose, by key or mouse. Lines one below
+the other with the same slots are one row: a thing that takes several lines.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Mapping
 from typing import ClassVar, cast
 
 from rich.segment import Segment
@@ -20,20 +20,9 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from monitor.tui.ascii import plain
-from monitor.tui.text import Block, Line, Slot, differences, safe
-from monitor.tui.theme import Palette
-
-
-@dataclass(frozen=True, slots=True)
-class Room:
-    """How much a view may use, and whether it must do without colour."""
-
-    width: int
-    height: int
-    plain: bool = False
-
-
-Build = Callable[[Room], Block]
+from monitor.tui.palette import Palette
+from monitor.tui.panels import Build
+from monitor.tui.text import Line, Room, Slot, differences, safe
 
 
 class Panel(ScrollView, can_focus=True):
@@ -82,7 +71,7 @@ class Panel(ScrollView, can_focus=True):
         self._built = 0
         self._base = Style.null()
         self._styles = Palette()
-        self._grounded: dict[str, Style] = {}
+        self._on_base: dict[str, Style] = {}
         self._cursor: Hashable = None
         self._place = (0, 0)
         self.can_focus = focusable
@@ -100,11 +89,12 @@ class Panel(ScrollView, can_focus=True):
         self._show((*block.head, *block.rows), len(block.head))
 
     def _show(self, lines: tuple[Line, ...], head: int) -> None:
+        marked = self._marked()
         old, self._lines = self._lines, lines
         same_shape = len(old) == len(lines) and head == self._head
         self._head = head
         had = self._cursor is not None
-        moved = self._follow_cursor()
+        self._follow_cursor()
         if had != (self._cursor is not None) and self.has_focus:
             self.refresh_bindings()
         if not same_shape:
@@ -115,8 +105,7 @@ class Panel(ScrollView, can_focus=True):
         for index, (before, after) in enumerate(zip(old, lines, strict=True)):
             if before is not after and before != after:
                 self._refresh_parts(index, differences(before, after))
-        if moved:
-            self.refresh()
+        self._refresh_lines(marked ^ self._marked())
 
     def _check_width(self) -> None:
         """A scrollbar has come or gone: lines must fit the room that is left."""
@@ -128,6 +117,10 @@ class Panel(ScrollView, can_focus=True):
         y = index if index < self._head else index - round(self.scroll_offset.y)
         if (index < self._head or y >= self._head) and y < self.size.height:
             self.refresh(*(Region(start, y, end - start, 1) for start, end in parts))
+
+    def _refresh_lines(self, indices: Iterable[int]) -> None:
+        for index in indices:
+            self._refresh_parts(index, [(0, self.size.width)])
 
     @property
     def _plain(self) -> bool:
@@ -143,10 +136,10 @@ class Panel(ScrollView, can_focus=True):
         return super().render_lines(crop)
 
     def _look_up_styles(self) -> None:
-        """Roles on this panel's ground, made once: adding styles is half the cost of drawing."""
+        """Roles on this panel's background, made once: adding styles is half the cost of drawing."""
         base, styles = self.rich_style, cast(Palette, getattr(self.app, "palette", Palette()))
         if base != self._base or styles is not self._styles:
-            self._base, self._styles, self._grounded = base, styles, {}
+            self._base, self._styles, self._on_base = base, styles, {}
 
     def render_line(self, y: int) -> Strip:
         index = y if y < self._head else y + round(self.scroll_offset.y)
@@ -156,15 +149,16 @@ class Panel(ScrollView, can_focus=True):
         line = self._lines[index]
         slot = self._slot_here(line, index)
         if slot is not None and (self.has_focus or self.has_class("keeps-cursor")):
-            marked = self._mark(Strip(self._segments(line, self._styles)), slot)
+            first = self._lines[index - 1].slots != line.slots
+            marked = self._mark(Strip(self._segments(line, self._styles)), slot, pointed=first)
             return marked.adjust_cell_length(width).apply_style(self._base)
         for _, role in line.spans:
-            if role not in self._grounded:
-                self._grounded[role] = self._base + self._styles[role]
-        return Strip(self._segments(line, self._grounded)).adjust_cell_length(width, self._base)
+            if role not in self._on_base:
+                self._on_base[role] = self._base + self._styles[role]
+        return Strip(self._segments(line, self._on_base)).adjust_cell_length(width, self._base)
 
     def _segments(self, line: Line, styles: Mapping[str, Style]) -> list[Segment]:
-        """Spans as segments. Blanks join what stands before them: fewer colour codes to send."""
+        """Spans as segments. Blanks join the span before them: fewer colour codes to send."""
         out: list[Segment] = []
         joins = False
         ascii_only = getattr(self.app, "ascii_only", False)
@@ -173,22 +167,24 @@ class Panel(ScrollView, can_focus=True):
                 out[-1] = Segment(out[-1].text + text, out[-1].style)
                 continue
             out.append(Segment(plain(text) if ascii_only else safe(text), styles[role]))
-            joins = _groundless(self._styles[role])
+            joins = _blank_is_neutral(self._styles[role])
         return out
 
-    def _mark(self, strip: Strip, slot: Slot) -> Strip:
-        """The cursor: a ground of its own and, never by colour alone, a pointer at the left."""
+    def _mark(self, strip: Strip, slot: Slot, *, pointed: bool) -> Strip:
+        """The cursor: a background of its own and, as colour never speaks alone, a pointer at the left of the
+        row's first line."""
         styles = self._styles
-        ground = styles["cursor" if self.has_focus else "cursor.blur"]
+        behind = styles["cursor" if self.has_focus else "cursor.blur"]
         end = min(slot.end, self.size.width)
         parts = list(strip.adjust_cell_length(self.size.width).divide([slot.start, end, self.size.width]))
         inside = list(parts[1])
-        if self.has_focus and inside and inside[0].text.startswith(" "):
-            pointer = plain("▸") if getattr(self.app, "ascii_only", False) else "▸"
+        if pointed and inside and inside[0].text.startswith(" "):
+            pointer, role = ("▸", "key") if self.has_focus else ("▹", "dim")
+            char = plain(pointer) if getattr(self.app, "ascii_only", False) else pointer
             first = inside[0]
-            inside[:1] = [Segment(pointer, styles.get("key")), Segment(first.text[1:], first.style)]
+            inside[:1] = [Segment(char, styles[role]), Segment(first.text[1:], first.style)]
         marked = [
-            Segment(s.text, s.style + ground if s.style and not s.style.bgcolor else (s.style or ground))
+            Segment(s.text, s.style + behind if s.style and not s.style.bgcolor else (s.style or behind))
             for s in inside
         ]
         return Strip([*parts[0], *marked, *(parts[2] if len(parts) > 2 else ())])
@@ -197,15 +193,23 @@ class Panel(ScrollView, can_focus=True):
 
     @property
     def cursor(self) -> Hashable:
-        """What the cursor stands on."""
+        """What the cursor is on."""
         return self._cursor
 
     @cursor.setter
     def cursor(self, key: Hashable) -> None:
-        self._cursor = key
+        self._mark_instead(key)
         self._follow_cursor()
         self._reveal()
-        self.refresh()
+
+    def _mark_instead(self, key: Hashable) -> None:
+        """Move the mark; the lines it leaves and those it comes to are repainted whole."""
+        before, self._cursor = self._marked(), key
+        self._refresh_lines(before | self._marked())
+
+    def _marked(self) -> set[int]:
+        """Places of the lines the cursor is on."""
+        return {i for i, line in enumerate(self._lines) if self._slot_here(line, i) is not None}
 
     def _slot_here(self, line: Line, index: int) -> Slot | None:
         if self._cursor is None or index < self._head:
@@ -213,45 +217,49 @@ class Panel(ScrollView, can_focus=True):
         return next((slot for slot in line.slots if slot.key == self._cursor), None)
 
     def _rows(self) -> list[tuple[int, Line]]:
-        return [(i, line) for i, line in enumerate(self._lines) if i >= self._head and line.slots]
+        """The first line of every row."""
+        out: list[tuple[int, Line]] = []
+        for index, line in enumerate(self._lines):
+            if index >= self._head and line.slots and not (out and out[-1][1].slots == line.slots):
+                out.append((index, line))
+        return out
 
-    def _follow_cursor(self) -> bool:
-        """Keep the cursor on its thing when rows move; when the thing is gone, stay in place."""
+    def _follow_cursor(self) -> None:
+        """Keep the cursor on its item when rows move; when the item is gone, stay in place."""
         rows = self._rows()
         if not rows:
-            changed, self._cursor = self._cursor is not None, None
-            return changed
+            self._cursor = None
+            return
         for row, (_, line) in enumerate(rows):
             for column, slot in enumerate(line.slots):
                 if slot.key == self._cursor:
                     self._place = (row, column)
-                    return False
+                    return
         row = min(self._place[0], len(rows) - 1)
         slots = rows[row][1].slots
         self._place = (row, min(self._place[1], len(slots) - 1))
         self._cursor = slots[self._place[1]].key
-        return True
 
     def _go(self, row: int, column: int) -> None:
         rows = self._rows()
         row = max(0, min(row, len(rows) - 1))
         slots = rows[row][1].slots
         self._place = (row, max(0, min(column, len(slots) - 1)))
-        self._cursor = slots[self._place[1]].key
+        self._mark_instead(slots[self._place[1]].key)
         self._reveal()
-        self.refresh()
         self.post_message(self.Moved(self, self._cursor))
 
     def _reveal(self) -> None:
         rows = self._rows()
         if not rows:
             return
-        index = rows[min(self._place[0], len(rows) - 1)][0]
+        first = rows[min(self._place[0], len(rows) - 1)][0]
+        last = max(self._marked(), default=first)
         top, room = round(self.scroll_offset.y), self.size.height - self._head
-        if index - self._head < top:
-            self.scroll_to(y=max(0, index - self._head), animate=False)
-        elif index - self._head >= top + room:
-            self.scroll_to(y=index - self._head - room + 1, animate=False)
+        if first - self._head < top:
+            self.scroll_to(y=max(0, first - self._head), animate=False)
+        elif last - self._head >= top + room:
+            self.scroll_to(y=min(first - self._head, last - self._head - room + 1), animate=False)
 
     def action_move(self, by: int) -> None:
         if not self._rows():
@@ -294,12 +302,11 @@ class Panel(ScrollView, can_focus=True):
         if index < self._head or (slot.key == self._cursor and self.has_focus):
             self.post_message(self.Chosen(self, slot.key))
             return
-        self._cursor = slot.key
+        self._mark_instead(slot.key)
         self._follow_cursor()
-        self.refresh()
         self.post_message(self.Moved(self, slot.key))
 
 
-def _groundless(style: Style) -> bool:
+def _blank_is_neutral(style: Style) -> bool:
     """True when blanks in this style look like blanks in any other."""
     return not (style.bgcolor or style.underline or style.reverse)

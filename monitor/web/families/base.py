@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sized
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Literal, NamedTuple
 
-from monitor.snapshot import Exemplar, Gpu, Rank, Run, Snapshot
+from monitor.model.fair_share import fair_share
+from monitor.model.finding import Finding
+from monitor.model.gpu import Gpu, Holder
+from monitor.model.gpu_users import GpuUser, users_by_gpu
+from monitor.model.run import Exemplar, Rank, Run
+from monitor.model.snapshot import Snapshot
 
 Kind = Literal["gauge", "counter", "info", "histogram"]
 Labels = tuple[str, ...]
 Sample = tuple[Labels, float | None]
 """Label values and a value; None is absent and not written."""
 
+MAX_RING_ERRORS = 256
+"""A choice: series of users and reasons."""
 UNITS = ("seconds", "bytes", "joules", "watts", "hertz", "celsius", "ratio", "cores")
 
 
@@ -57,14 +66,11 @@ class Family:
 class Own:
     """What the daemon knows about itself; changed by the event loop only."""
 
-    started: float = 0.0
     requests: dict[tuple[str, str], int] = field(default_factory=dict)
     """(route, status code) → how many."""
-    streams: int = 0
+    streams: Sized = ()
     missed_ticks: int = 0
     render_seconds: float | None = None
-    cpu_seconds: float | None = None
-    resident_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +81,11 @@ class Limits:
     ranks: int = 1024
     scalars: int = 32
     findings: int = 512
+    processes: int = 16
+    """Of one GPU; the others are summed, not left out."""
+    holders: int = 512
+    per_link: bool = False
+    """Whether every NVLink link is shown by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +100,14 @@ class Scene:
     runs: tuple[Run, ...]
     ranks: tuple[tuple[Labels, Rank], ...]
     left_out: dict[str, int]
+    users: tuple[tuple[Labels, GpuUser], ...]
+    """Processes on the GPUs, each with the labels of its GPU."""
+    holders: tuple[tuple[Labels, Holder], ...]
     gpu_index: dict[str, str]
     """GPU uuid → its index as text."""
+    findings: tuple[Finding, ...]
+    ring_errors: dict[tuple[str, str], int]
+    """(user, reason) → how many."""
 
 
 ENDED_KEPT_SECONDS = 300.0
@@ -98,20 +115,53 @@ ENDED_KEPT_SECONDS = 300.0
 
 
 def make_scene(snapshot: Snapshot, own: Own, limits: Limits) -> Scene:
-    """Apply the caps. Live runs come first, so that ended ones are left out before them."""
+    """Apply the caps: ended runs are left out before live ones, and of an owner with many before one with few."""
     present = [run for run in snapshot.runs if not _long_ended(run, snapshot.time)]
     present.sort(key=lambda run: (run.ended is not None, -run.started))
-    runs = tuple(present[: limits.runs])
-    ranks = [((run.id, str(rank.rank)), rank) for run in runs for rank in run.ranks]
+    live = fair_share([run for run in present if run.ended is None], _owner, limits.runs)
+    over = fair_share([run for run in present if run.ended is not None], _owner, limits.runs - len(live))
+    runs = (*live, *over)
+    ranks = [(run.owner_uid, ((run.id, str(rank.rank)), rank)) for run in runs for rank in run.ranks]
+    owners = {run.id: run.owner_uid for run in snapshot.runs}
+    findings = fair_share(snapshot.findings, lambda one: owners.get(one.run or ""), limits.findings)
+    holders = [((gpu.uuid, str(gpu.index)), one) for gpu in snapshot.gpus for one in gpu.holders]
     left_out = {
         "metric_runs": len(present) - len(runs),
         "metric_ranks": max(0, len(ranks) - limits.ranks),
-        "metric_scalars": sum(max(0, len(rank.scalars) - limits.scalars) for _, rank in ranks),
-        "metric_findings": max(0, len(snapshot.findings) - limits.findings),
+        "metric_scalars": sum(max(0, len(rank.scalars) - limits.scalars) for _, (_, rank) in ranks),
+        "metric_findings": len(snapshot.findings) - len(findings),
+        "metric_holders": max(0, len(holders) - limits.holders),
     }
     index = {gpu.uuid: str(gpu.index) for gpu in snapshot.gpus}
     gpus = tuple(((gpu.uuid, index[gpu.uuid]), gpu) for gpu in snapshot.gpus if gpu.state == "ok")
-    return Scene(snapshot, own, limits, gpus, runs, tuple(ranks[: limits.ranks]), left_out, index)
+    users = users_by_gpu(snapshot, limits.processes)
+    return Scene(
+        snapshot,
+        own,
+        limits,
+        gpus=gpus,
+        runs=runs,
+        ranks=tuple(rank for _, rank in fair_share(ranks, itemgetter(0), limits.ranks)),
+        left_out=left_out,
+        users=tuple((labels, user) for labels, gpu in gpus for user in users.get(gpu.uuid, ())),
+        holders=tuple(holders[: limits.holders]),
+        gpu_index=index,
+        findings=findings,
+        ring_errors=_ring_errors(snapshot),
+    )
+
+
+def _owner(run: Run) -> int | None:
+    return run.owner_uid
+
+
+def _ring_errors(snapshot: Snapshot) -> dict[tuple[str, str], int]:
+    """The largest counts by user; the others only by reason."""
+    ranked = sorted(snapshot.ring_trouble, key=lambda one: -one.count)
+    found: Counter[tuple[str, str]] = Counter()
+    for at, one in enumerate(ranked):
+        found[one.user if at < MAX_RING_ERRORS else "others", one.reason] += one.count
+    return dict(sorted(found.items()))
 
 
 def _long_ended(run: Run, now: float) -> bool:

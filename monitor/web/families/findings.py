@@ -1,10 +1,10 @@
-"""What advice found, for alerts: the rule ids are the same in every face."""
+"""What advice found, for alerts; rule ids are the same everywhere."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from monitor.snapshot import Finding
+from monitor.model.finding import Finding
 from monitor.web.families.base import Family, Labels, Sample, Scene
 
 LABELS = ("rule", "run", "uuid", "gpu")
@@ -16,12 +16,10 @@ def _labels(finding: Finding, scene: Scene) -> Labels:
 
 
 def _shown(scene: Scene) -> Iterable[tuple[Labels, Finding]]:
-    """Of live runs and of the machine: nobody is to be woken for a run that is over. One per label
-    set: of findings that differ in rank only, the first (they are ranked)."""
+    """Live ones, one per label set: of findings that differ in rank only, the first (they are ranked)."""
     seen: dict[Labels, Finding] = {}
-    live = {run.id for run in scene.runs if run.state in ("running", "stalled")}
-    for finding in scene.snapshot.findings[: scene.limits.findings]:
-        if finding.run is None or finding.run in live:
+    for finding in scene.findings:
+        if finding.live:
             seen.setdefault(_labels(finding, scene), finding)
     return seen.items()
 

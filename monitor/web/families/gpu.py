@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from monitor.snapshot import Gpu, MigInstance
+from monitor.model.gpu import Gpu, MigInstance
 from monitor.web.families.base import Family, Kind, Sample, Scene
 
 LABELS = ("uuid", "gpu")
 EACH = "1 per GPU"
 
 
-def _of(
+def of(
     name: str, kind: Kind, help: str, value: Callable[[Gpu], float | None], source: str, cost: str = EACH
 ) -> Family:
     """A family with one value per GPU that answers."""
@@ -26,7 +26,7 @@ def _of(
     return Family(f"gpumon_gpu_{name}", kind, help, LABELS, read, f"NVML {source}", cost)
 
 
-def _each(
+def each(
     name: str,
     kind: Kind,
     help: str,
@@ -43,6 +43,16 @@ def _each(
                 yield (*labels, key), value
 
     return Family(f"gpumon_gpu_{name}", kind, help, (*LABELS, label), read, f"NVML {source}", cost)
+
+
+def one_of(name: str, help: str, label: str, value: Callable[[Gpu], str | None], source: str) -> Family:
+    """A family that names the one of several conditions a GPU is in."""
+
+    def named(gpu: Gpu) -> Iterable[tuple[str, float | None]]:
+        found = value(gpu)
+        return () if found is None else ((found, 1.0),)
+
+    return each(name, "gauge", help, label, named, source, EACH)
 
 
 def _up(scene: Scene) -> Iterable[Sample]:
@@ -124,56 +134,67 @@ FAMILIES = (
     Family("gpumon_gpu_up", "gauge", "1: the GPU answers; 0: it is lost, hung or in error and its readings are absent.", LABELS, _up, "the NVML gate", EACH),
     Family("gpumon_gpu_state", "gauge", "1 for the state the GPU is in.", (*LABELS, "state"), _state, "the NVML gate", "4 per GPU"),
     Family("gpumon_gpu_reading_age_seconds", "gauge", "Age of the newest readings of the GPU.", LABELS, _age, "the NVML gate", EACH),
-    _of("utilization_ratio", "gauge", "Share of time in which at least one kernel ran.", lambda g: g.utilization_ratio, "utilization rates"),
-    _of("memory_utilization_ratio", "gauge", "Share of time in which device memory was read or written.", lambda g: g.memory_utilization_ratio, "utilization rates"),
-    _of("encoder_utilization_ratio", "gauge", "Share of time the video encoder was busy.", lambda g: g.encoder_utilization_ratio, "encoder utilization"),
-    _of("decoder_utilization_ratio", "gauge", "Share of time the video decoder was busy.", lambda g: g.decoder_utilization_ratio, "decoder utilization"),
-    _of("sm_active_ratio", "gauge", "Share of SM cycles with at least one warp resident.", lambda g: g.activity.sm_active_ratio, "GPM"),
-    _of("sm_occupancy_ratio", "gauge", "Resident warps over the possible ones.", lambda g: g.activity.sm_occupancy_ratio, "GPM"),
-    _of("tensor_active_ratio", "gauge", "Share of cycles in which tensor cores worked.", lambda g: g.activity.tensor_active_ratio, "GPM"),
-    _of("dram_active_ratio", "gauge", "Share of cycles in which device memory moved data.", lambda g: g.activity.dram_active_ratio, "GPM"),
-    _of("memory_used_bytes", "gauge", "Device memory in use.", lambda g: g.memory_used_bytes, "memory info"),
-    _of("memory_total_bytes", "gauge", "Device memory of the card.", lambda g: g.memory_total_bytes, "memory info"),
-    _of("memory_reserved_bytes", "gauge", "Device memory the driver keeps for itself.", lambda g: g.memory_reserved_bytes, "memory info"),
-    _of("power_watts", "gauge", "Power drawn.", lambda g: g.power_watts, "power usage"),
-    _of("power_limit_watts", "gauge", "Power limit in force.", lambda g: g.power_limit_watts, "enforced power limit"),
-    _of("energy_joules_total", "counter", "Energy used since the driver was loaded.", lambda g: g.energy_joules, "total energy"),
-    _of("temperature_celsius", "gauge", "Core temperature.", lambda g: g.temperature_celsius, "temperature"),
-    _of("temperature_slowdown_celsius", "gauge", "Core temperature at which clocks are lowered.", lambda g: g.temperature_slowdown_celsius, "temperature thresholds"),
-    _of("temperature_shutdown_celsius", "gauge", "Core temperature at which the card shuts down.", lambda g: g.temperature_shutdown_celsius, "temperature thresholds"),
-    _of("memory_temperature_celsius", "gauge", "Memory temperature.", lambda g: g.memory_temperature_celsius, "memory temperature"),
-    _of("memory_temperature_limit_celsius", "gauge", "Memory temperature at which clocks are lowered.", lambda g: g.memory_temperature_limit_celsius, "temperature thresholds"),
-    _of("sm_clock_hertz", "gauge", "SM clock now.", lambda g: g.sm_clock_hertz, "clocks"),
-    _of("sm_clock_max_hertz", "gauge", "Highest SM clock.", lambda g: g.sm_clock_max_hertz, "clocks"),
-    _of("memory_clock_hertz", "gauge", "Memory clock now.", lambda g: g.memory_clock_hertz, "clocks"),
-    _of("memory_clock_max_hertz", "gauge", "Highest memory clock.", lambda g: g.memory_clock_max_hertz, "clocks"),
-    _of("pstate", "gauge", "Performance state, 0 is the fastest.", lambda g: g.pstate, "performance state"),
-    _of("fan_ratio", "gauge", "Fan speed over its maximum.", lambda g: g.fan_ratio, "fan speed"),
-    _each("throttle_active", "gauge", "1 while this reason lowers the clocks.", "reason", _throttle, "throttle reasons", "9 per GPU"),
-    _of("pcie_generation", "gauge", "PCIe generation of the link now.", lambda g: g.pcie.generation, "PCIe link"),
-    _of("pcie_generation_max", "gauge", "PCIe generation the link could have.", lambda g: g.pcie.generation_max, "PCIe link"),
-    _of("pcie_width_lanes", "gauge", "PCIe lanes of the link now.", lambda g: g.pcie.width, "PCIe link"),
-    _of("pcie_width_max_lanes", "gauge", "PCIe lanes the link could have.", lambda g: g.pcie.width_max, "PCIe link"),
-    _of("pcie_transmit_bytes_per_second", "gauge", "Bytes the GPU sends over PCIe.", lambda g: g.pcie.transmit_bytes_per_second, "PCIe throughput, on its own slow period"),
-    _of("pcie_receive_bytes_per_second", "gauge", "Bytes the GPU receives over PCIe.", lambda g: g.pcie.receive_bytes_per_second, "PCIe throughput, on its own slow period"),
-    _of("pcie_replays_total", "counter", "PCIe packets sent again.", lambda g: g.pcie.replays, "PCIe replay counter"),
-    _of("nvlink_links", "gauge", "NVLink links that are up.", lambda g: g.nvlink.links_active, "NVLink state"),
-    _of("nvlink_transmit_bytes_per_second", "gauge", "Bytes sent over all NVLink links.", lambda g: g.nvlink.transmit_bytes_per_second, "NVLink counters"),
-    _of("nvlink_receive_bytes_per_second", "gauge", "Bytes received over all NVLink links.", lambda g: g.nvlink.receive_bytes_per_second, "NVLink counters"),
-    _of("nvlink_bandwidth_bytes_per_second", "gauge", "What all NVLink links could carry.", lambda g: g.nvlink.bandwidth_bytes_per_second, "NVLink speed"),
-    _each("ecc_errors", "gauge", "Memory errors; volatile since driver load, aggregate over the card's life.", "type", _ecc, "ECC counters", "4 per GPU"),
-    _each("remapped_rows", "gauge", "Memory rows remapped.", "cause", _remapped, "remapped rows", "2 per GPU"),
-    _of("remapped_rows_pending", "gauge", "1: a row waits for a reset to be remapped.", lambda g: g.errors.remapped_rows_pending, "remapped rows"),
-    _of("remapped_rows_failed", "gauge", "1: a remapping failed, the card should be replaced.", lambda g: g.errors.remapped_rows_failed, "remapped rows"),
-    _each("retired_pages", "gauge", "Memory pages retired.", "cause", _retired, "retired pages", "2 per GPU"),
-    _of("retired_pages_pending", "gauge", "1: a page waits for a reboot to be retired.", lambda g: g.errors.retired_pages_pending, "retired pages"),
-    _each("xid_events_total", "counter", "XID events since the daemon started.", "xid", _xids, "event set", "1 per XID code seen"),
-    _of("xid_last", "gauge", "Code of the newest XID event.", lambda g: g.errors.xid_last, "event set"),
-    _of("xid_last_timestamp_seconds", "gauge", "When the newest XID event came.", lambda g: g.errors.xid_last_time, "event set"),
-    _of("mig_enabled", "gauge", "1: the card is split into MIG instances.", lambda g: g.mig_enabled, "MIG mode"),
+    of("utilization_ratio", "gauge", "Share of time in which at least one kernel ran.", lambda g: g.utilization_ratio, "utilization rates"),
+    of("memory_utilization_ratio", "gauge", "Share of time in which device memory was read or written.", lambda g: g.memory_utilization_ratio, "utilization rates"),
+    of("encoder_utilization_ratio", "gauge", "Share of time the video encoder was busy.", lambda g: g.encoder_utilization_ratio, "encoder utilization"),
+    of("decoder_utilization_ratio", "gauge", "Share of time the video decoder was busy.", lambda g: g.decoder_utilization_ratio, "decoder utilization"),
+    of("sm_active_ratio", "gauge", "Share of SM cycles with at least one warp resident.", lambda g: g.activity.sm_active_ratio, "GPM"),
+    of("sm_occupancy_ratio", "gauge", "Resident warps over the possible ones.", lambda g: g.activity.sm_occupancy_ratio, "GPM"),
+    of("tensor_active_ratio", "gauge", "Share of cycles in which tensor cores worked.", lambda g: g.activity.tensor_active_ratio, "GPM"),
+    of("dram_active_ratio", "gauge", "Share of cycles in which device memory moved data.", lambda g: g.activity.dram_active_ratio, "GPM"),
+    of("graphics_active_ratio", "gauge", "Share of time in which any compute or graphics engine was active.", lambda g: g.activity.graphics_active_ratio, "GPM"),
+    of("fp64_active_ratio", "gauge", "Share of cycles in which FP64 pipes worked, without tensor cores.", lambda g: g.activity.fp64_active_ratio, "GPM"),
+    of("fp32_active_ratio", "gauge", "Share of cycles in which FP32 pipes worked, without tensor cores.", lambda g: g.activity.fp32_active_ratio, "GPM"),
+    of("fp16_active_ratio", "gauge", "Share of cycles in which FP16 pipes worked, without tensor cores.", lambda g: g.activity.fp16_active_ratio, "GPM"),
+    of("memory_used_bytes", "gauge", "Device memory in use.", lambda g: g.memory_used_bytes, "memory info"),
+    of("memory_total_bytes", "gauge", "Device memory of the card.", lambda g: g.memory_total_bytes, "memory info"),
+    of("memory_free_bytes", "gauge", "Device memory nobody has.", lambda g: g.memory_free_bytes, "memory info"),
+    of("memory_reserved_bytes", "gauge", "Device memory the driver keeps for itself.", lambda g: g.memory_reserved_bytes, "memory info"),
+    of("power_watts", "gauge", "Power drawn.", lambda g: g.power_watts, "power usage"),
+    of("power_limit_watts", "gauge", "Power limit in force.", lambda g: g.power_limit_watts, "enforced power limit"),
+    of("energy_joules_total", "counter", "Energy used since the driver was loaded.", lambda g: g.energy_joules, "total energy"),
+    of("temperature_celsius", "gauge", "Core temperature.", lambda g: g.temperature_celsius, "temperature"),
+    of("temperature_slowdown_celsius", "gauge", "Core temperature at which clocks are lowered.", lambda g: g.temperature_slowdown_celsius, "temperature thresholds"),
+    of("temperature_shutdown_celsius", "gauge", "Core temperature at which the card shuts down.", lambda g: g.temperature_shutdown_celsius, "temperature thresholds"),
+    of("memory_temperature_celsius", "gauge", "Memory temperature.", lambda g: g.memory_temperature_celsius, "memory temperature"),
+    of("memory_temperature_limit_celsius", "gauge", "Memory temperature at which clocks are lowered.", lambda g: g.memory_temperature_limit_celsius, "temperature thresholds"),
+    of("sm_clock_hertz", "gauge", "SM clock now.", lambda g: g.sm_clock_hertz, "clocks"),
+    of("sm_clock_max_hertz", "gauge", "Highest SM clock.", lambda g: g.sm_clock_max_hertz, "clocks"),
+    of("memory_clock_hertz", "gauge", "Memory clock now.", lambda g: g.memory_clock_hertz, "clocks"),
+    of("memory_clock_max_hertz", "gauge", "Highest memory clock.", lambda g: g.memory_clock_max_hertz, "clocks"),
+    of("graphics_clock_hertz", "gauge", "Graphics clock.", lambda g: g.graphics_clock_hertz, "clock info"),
+    of("video_clock_hertz", "gauge", "Clock of the video engines.", lambda g: g.video_clock_hertz, "clock info"),
+    of("pstate", "gauge", "Performance state, 0 is the fastest.", lambda g: g.pstate, "performance state"),
+    of("fan_ratio", "gauge", "Fan speed over its maximum.", lambda g: g.fan_ratio, "fan speed"),
+    each("throttle_active", "gauge", "1 while this reason lowers the clocks.", "reason", _throttle, "throttle reasons", "9 per GPU"),
+    each("throttle_seconds_total", "counter", "Time in which this reason lowered the clocks, since the driver was loaded.", "reason", lambda g: g.throttle_seconds.items(), "policy and clock event counters", "up to 9 per GPU"),
+    one_of("compute_mode", "1 for the mode: who may compute on the GPU.", "mode", lambda g: g.compute_mode, "compute mode"),
+    one_of("recovery_action", "1 for what the driver asks for to make the GPU whole again; none is good.", "action", lambda g: g.recovery_action, "recovery action"),
+    one_of("fabric_state", "1 for the state of the registration with the NVLink fabric.", "state", lambda g: g.fabric_state, "fabric info"),
+    one_of("fabric_health", "1 for the health of the NVLink fabric at this GPU.", "health", lambda g: g.fabric_health, "fabric info"),
+    one_of("virtualization", "1 for how the GPU is virtualized.", "mode", lambda g: g.virtualization, "virtualization mode"),
+    of("vgpus", "gauge", "Virtual GPUs that run on the GPU.", lambda g: g.vgpus, "active vGPUs"),
+    of("vgpu_licensed", "gauge", "1: the virtual GPU is licensed.", lambda g: g.vgpu_licensed, "licensable features"),
+    of("pcie_generation", "gauge", "PCIe generation of the link now.", lambda g: g.pcie.generation, "PCIe link"),
+    of("pcie_generation_max", "gauge", "PCIe generation the link could have.", lambda g: g.pcie.generation_max, "PCIe link"),
+    of("pcie_width_lanes", "gauge", "PCIe lanes of the link now.", lambda g: g.pcie.width, "PCIe link"),
+    of("pcie_width_max_lanes", "gauge", "PCIe lanes the link could have.", lambda g: g.pcie.width_max, "PCIe link"),
+    of("pcie_transmit_bytes_per_second", "gauge", "Bytes the GPU sends over PCIe.", lambda g: g.pcie.transmit_bytes_per_second, "PCIe throughput, on its own slow period"),
+    of("pcie_receive_bytes_per_second", "gauge", "Bytes the GPU receives over PCIe.", lambda g: g.pcie.receive_bytes_per_second, "PCIe throughput, on its own slow period"),
+    of("pcie_replays_total", "counter", "PCIe packets sent again.", lambda g: g.pcie.replays, "PCIe replay counter"),
+    each("ecc_errors", "gauge", "Memory errors; volatile since driver load, aggregate over the card's life.", "type", _ecc, "ECC counters", "4 per GPU"),
+    each("remapped_rows", "gauge", "Memory rows remapped.", "cause", _remapped, "remapped rows", "2 per GPU"),
+    of("remapped_rows_pending", "gauge", "1: a row waits for a reset to be remapped.", lambda g: g.errors.remapped_rows_pending, "remapped rows"),
+    of("remapped_rows_failed", "gauge", "1: a remapping failed, the card should be replaced.", lambda g: g.errors.remapped_rows_failed, "remapped rows"),
+    each("retired_pages", "gauge", "Memory pages retired.", "cause", _retired, "retired pages", "2 per GPU"),
+    of("retired_pages_pending", "gauge", "1: a page waits for a reboot to be retired.", lambda g: g.errors.retired_pages_pending, "retired pages"),
+    each("xid_events_total", "counter", "XID events since the daemon started.", "xid", _xids, "event set", "1 per XID code seen"),
+    of("xid_last", "gauge", "Code of the newest XID event.", lambda g: g.errors.xid_last, "event set"),
+    of("xid_last_timestamp_seconds", "gauge", "When the newest XID event came.", lambda g: g.errors.xid_last_time, "event set"),
+    of("mig_enabled", "gauge", "1: the card is split into MIG instances.", lambda g: g.mig_enabled, "MIG mode"),
     Family("gpumon_gpu_mig_memory_used_bytes", "gauge", "Memory in use in a MIG instance.", MIG_LABELS, _mig(lambda m: m.memory_used_bytes), "NVML MIG memory info", MIG_COST),
     Family("gpumon_gpu_mig_memory_total_bytes", "gauge", "Memory of a MIG instance.", MIG_LABELS, _mig(lambda m: m.memory_total_bytes), "NVML MIG memory info", MIG_COST),
-    _of("processes", "gauge", "Processes on the GPU.", lambda g: len(g.processes), "running processes"),
-    _each("reading_min", "gauge", "Lowest value between two snapshots of a reading sampled faster than them.", "reading", _low, "fast sampling", "1 per fast reading and GPU"),
-    _each("reading_max", "gauge", "Highest value between two snapshots of a reading sampled faster than them.", "reading", _high, "fast sampling", "1 per fast reading and GPU"),
+    of("processes", "gauge", "Processes on the GPU.", lambda g: len(g.processes), "running processes"),
+    each("reading_min", "gauge", "Lowest value between two snapshots of a reading sampled faster than them.", "reading", _low, "fast sampling", "1 per fast reading and GPU"),
+    each("reading_max", "gauge", "Highest value between two snapshots of a reading sampled faster than them.", "reading", _high, "fast sampling", "1 per fast reading and GPU"),
 )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from monitor.snapshot import Cpu, Host, Memory, Pressure
+from monitor.model.host import Cpu, Host, Memory, Pressure
 from monitor.web.families.base import Family, Kind, Sample, Scene
 
 ONE = "1"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from monitor.snapshot import STEP_BUCKETS, Rank
+from monitor.model.run import STEP_BUCKETS, Rank
 from monitor.web.families.base import Distribution, Family, Kind, Sample, Scene
 
 LABELS = ("run", "rank")
@@ -30,7 +30,7 @@ def _info(scene: Scene) -> Iterable[Sample]:
 
 
 def _up(scene: Scene) -> Iterable[Sample]:
-    return [(labels, float(rank.state in ("running", "stalled"))) for labels, rank in scene.ranks]
+    return [(labels, float(rank.live)) for labels, rank in scene.ranks]
 
 
 def _phase_seconds(scene: Scene) -> Iterable[Sample]:
@@ -71,8 +71,8 @@ def _scalars(scene: Scene) -> Iterable[Sample]:
 def _step_seconds(scene: Scene) -> Iterable[Distribution]:
     for labels, rank in scene.ranks:
         if rank.histogram:
-            total = sum(phase.total_seconds for phase in rank.phases)
-            yield Distribution(labels, rank.histogram, total, rank.exemplars, (("run", labels[0]),))
+            exemplar_labels = (("run", labels[0]),)
+            yield Distribution(labels, rank.histogram, rank.total_seconds, rank.exemplars, exemplar_labels)
 
 
 def _scalar(name: str) -> Callable[[Rank], float | None]:
@@ -98,7 +98,7 @@ FAMILIES = (
     _of("starved_seconds_total", "counter", "Device time without work, over measured steps.", lambda r: r.device_times.starved_seconds, "device events"),
     _of("device_busy_ratio", "gauge", "Share of time the device had work from this rank.", lambda r: r.device_times.busy_ratio, "device events"),
     _of("starved_ratio", "gauge", "Share of time the device waited for this rank.", lambda r: r.device_times.starved_ratio, "device events"),
-    _of("queue_depth", "gauge", "Steps the device is behind the CPU; 0 to 1 means bound by the CPU.", lambda r: r.device_times.queue_depth, "device events"),
+    _of("device_lag_seconds", "gauge", "How far the device is behind the CPU; near 0 its queue runs empty.", lambda r: r.device_times.lag_seconds, "device events"),
     Family("gpumon_rank_stalls_total", "counter", "Steps far longer than the usual one, by cause.", (*LABELS, "kind"), _stalls, RINGS, "1 per cause seen and rank"),
     Family("gpumon_rank_stall_seconds_total", "counter", "Time in such steps.", (*LABELS, "kind"), _stall_seconds, RINGS, "1 per cause seen and rank"),
     Family("gpumon_rank_live_phase_seconds", "gauge", "How long the phase that is open now has lasted.", (*LABELS, "phase"), _live_phase, "ring header", EACH),

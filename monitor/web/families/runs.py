@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from monitor.snapshot import Process, Run
+from monitor.model.run import ProcessGroup, Run
 from monitor.web.families.base import Family, Kind, Sample, Scene
 
 STATES = ("running", "stalled", "ended", "failed", "killed")
@@ -16,6 +16,7 @@ INFO_LABELS = (
     "hostname",
     "container",
     "pod",
+    "namespace",
     "slurm_job",
     "way",
     "git_commit",
@@ -37,6 +38,7 @@ def _info(scene: Scene) -> Iterable[Sample]:
             run.hostname,
             run.container,
             run.pod,
+            run.namespace,
             run.slurm_job,
             run.way,
             run.git_commit,
@@ -51,32 +53,15 @@ def _state(scene: Scene) -> Iterable[Sample]:
 
 
 def _gpu_run(scene: Scene) -> Iterable[Sample]:
-    """Live runs only: a GPU is no longer the run's when the run has ended. Named by the run itself,
-    or by the driver, which lists the run's processes on the GPU."""
     for run in scene.runs:
-        if run.state in ("running", "stalled"):
-            for uuid in dict.fromkeys((*run.gpu_uuids, *_seen_on(run, scene))):
-                yield (uuid, scene.gpu_index.get(uuid, ""), run.id), 1.0
-
-
-def _seen_on(run: Run, scene: Scene) -> Iterable[str]:
-    for gpu in scene.snapshot.gpus:
-        if any(process.pid in run.pids for process in gpu.processes):
-            yield gpu.uuid
+        for uuid in run.on_gpu_uuids:
+            yield (uuid, scene.gpu_index.get(uuid, ""), run.id), 1.0
 
 
 def _gpu_memory(scene: Scene) -> Iterable[Sample]:
-    """Device memory of a run's processes, per GPU, joined by pid."""
-    shown = {run.id for run in scene.runs}
-    owner = {process.pid: process.run for process in scene.snapshot.processes if process.run in shown}
-    for gpu in scene.snapshot.gpus if owner else ():
-        sums: dict[str, int] = {}
-        for process in gpu.processes if gpu.state == "ok" else ():
-            run = owner.get(process.pid)
-            if run is not None and process.memory_bytes is not None:
-                sums[run] = sums.get(run, 0) + process.memory_bytes
-        for run, total in sums.items():
-            yield (gpu.uuid, str(gpu.index), run), total
+    for labels, gpu in scene.gpus:
+        for run in scene.runs if gpu.run_memory_bytes else ():
+            yield (*labels, run.id), gpu.run_memory_bytes.get(run.id)
 
 
 def _shares(scene: Scene) -> Iterable[Sample]:
@@ -92,18 +77,14 @@ def _percentiles(scene: Scene) -> Iterable[Sample]:
         yield (run.id, "99"), run.step.p99
 
 
-def _tree(name: str, help: str, value: Callable[[Process], float | None]) -> Family:
-    """Sum over the trainer processes, and over their workers, of each rank."""
+def _group(name: str, help: str, value: Callable[[ProcessGroup], float | None]) -> Family:
+    """The trainer processes of each rank, and their workers."""
 
     def read(scene: Scene) -> Iterable[Sample]:
-        shown = {run.id for run in scene.runs}
-        sums: dict[tuple[str, ...], float] = {}
-        for process in scene.snapshot.processes:
-            figure = value(process) if process.run in shown else None
-            if figure is not None:
-                key = (process.run or "", "" if process.rank is None else str(process.rank), process.role)
-                sums[key] = sums.get(key, 0) + figure
-        return sums.items()
+        for run in scene.runs:
+            for group in run.process_groups:
+                rank = "" if group.rank is None else str(group.rank)
+                yield (run.id, rank, group.role), value(group)
 
     labels = ("run", "rank", "role")
     return Family(
@@ -128,10 +109,10 @@ FAMILIES = (
     Family("gpumon_run_phase_share_ratio", "gauge", "Share of step time by phase over the rolling window; sums to 1.", ("run", "phase"), _shares, "rings of the run", "1 per phase and run, at most 17"),
     _of("starved_ratio", "gauge", "Share of time in which the device had no work.", lambda r: r.starved_ratio),
     _of("trend_ratio", "gauge", "Throughput now over the run's best sustained throughput.", lambda r: r.trend_ratio),
-    _tree("processes", "Processes of a rank by role.", lambda p: 1.0),
-    _tree("cpu_cores", "CPU cores the processes of a rank use.", lambda p: p.cpu_ratio),
-    _tree("resident_memory_bytes", "Resident memory of the processes of a rank.", lambda p: p.rss_bytes),
-    _tree("threads", "Threads of the processes of a rank.", lambda p: p.threads),
-    _tree("read_bytes_per_second", "Bytes the processes of a rank read from storage.", lambda p: p.read_bytes_per_second),
-    _tree("write_bytes_per_second", "Bytes the processes of a rank write to storage.", lambda p: p.write_bytes_per_second),
+    _group("processes", "Processes of a rank by role.", lambda g: float(g.processes)),
+    _group("cpu_cores", "CPU cores the processes of a rank use.", lambda g: g.cpu_ratio),
+    _group("resident_memory_bytes", "Resident memory of the processes of a rank.", lambda g: g.rss_bytes),
+    _group("threads", "Threads of the processes of a rank.", lambda g: g.threads),
+    _group("read_bytes_per_second", "Bytes the processes of a rank read from storage.", lambda g: g.read_bytes_per_second),
+    _group("write_bytes_per_second", "Bytes the processes of a rank write to storage.", lambda g: g.write_bytes_per_second),
 )  # fmt: skip

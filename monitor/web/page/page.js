@@ -1,10 +1,20 @@
 "use strict";
-// One stream in, one snapshot drawn. Every text goes in as text, never as markup.
+// One stream in, one snapshot drawn. Every text goes in as text, never as markup. What is shown was worked
+// out by the daemon (monitor/model/facts.py); numbers become text in units.js.
+// How many points a chart keeps, findings are shown before "all", ended runs are shown, and how far a chart's top
+// is above its data.
 const KEEP = 300;
+const FINDINGS = 4;
+const LAST_RUNS = 4;
+const HEADROOM = 1.05;
+const FILTER_FROM = 7;
 const PHASES = { data: "p0", transfer: "p1", forward: "p2", backward: "p3", optimizer: "p4", validate: "p5", checkpoint: "p6", log: "p7" };
+const WORST = ["stalled", "failed", "killed", "critical", "starved", "warning", "running", "ended"];
+const GPU_WORST = ["lost", "hung", "error", "stalled", "starved", "throttled", "part_busy", "in_use", "busy", "mig", "unknown", "idle"];
 const past = new Map();
 let newest = null;
 let received = 0;
+let wanted = "";
 
 const byId = (id) => document.getElementById(id);
 
@@ -15,28 +25,40 @@ function make(tag, kind, ...children) {
   return element;
 }
 
-const absent = (value) => value === null || value === undefined;
-const percent = (ratio) => (absent(ratio) ? "—" : `${Math.round(ratio * 100)} %`);
-const count = (value) => (absent(value) ? "—" : value >= 100 ? Math.round(value).toLocaleString("en") : String(+value.toPrecision(3)));
-const whole = (value, unit) => (absent(value) ? "—" : `${Math.round(value)} ${unit}`);
+const keyed = (key, element) => {
+  element.dataset.key = key;
+  return element;
+};
 
-function size(bytes) {
-  if (absent(bytes)) return "—";
-  let value = bytes;
-  for (const unit of ["B", "KiB", "MiB"]) {
-    if (Math.abs(value) < 1024) return `${Math.round(value)} ${unit}`;
-    value /= 1024;
-  }
-  return value < 1024 ? `${value.toFixed(1)} GiB` : `${(value / 1024).toFixed(1)} TiB`;
+// ── Pieces ──
+
+function link(address, ...children) {
+  const element = make("a", "", ...children);
+  element.href = address;
+  return element;
 }
 
-function span(seconds) {
-  if (absent(seconds)) return "—";
-  if (seconds < 1e-3) return `${Math.round(seconds * 1e6)} µs`;
-  if (seconds < 1) return `${+(seconds * 1e3).toPrecision(3)} ms`;
-  if (seconds < 120) return `${+seconds.toPrecision(3)} s`;
-  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
-  return `${(seconds / 3600).toFixed(1)} h`;
+const runAddress = (run) => `/runs/${encodeURIComponent(run)}`;
+
+function copyButton(text) {
+  const button = make("button", "copy", "copy");
+  button.type = "button";
+  button.dataset.copy = text;
+  return button;
+}
+
+function code(text) {
+  const lines = make("code");
+  for (const line of text.split("\n")) lines.append(make("span", line[0] === "+" ? "add" : line[0] === "-" ? "cut" : "", `${line}\n`));
+  const box = make("pre", "", lines);
+  box.tabIndex = 0;
+  return make("div", "code", box, copyButton(text));
+}
+
+// A sentence in which `code` stands between backticks.
+function prose(text) {
+  const pieces = text.split("`");
+  return pieces.length % 2 ? pieces.map((piece, at) => (at % 2 ? make("code", "", piece) : piece)).filter((piece) => piece !== "") : [text];
 }
 
 function remember(key, time, value) {
@@ -64,7 +86,7 @@ function chart(points, top, caption) {
     path.setAttribute("d", d);
     svg.append(path);
   }
-  box.append(svg, make("div", "caption", `${caption}, last ${span(width)}`));
+  box.append(svg, make("div", "caption", `${caption}, last ${duration(width)}`));
   return box;
 }
 
@@ -75,118 +97,138 @@ function meter(ratio, label) {
   const bar = make("div", "bar meter", fill);
   bar.setAttribute("role", "meter");
   bar.setAttribute("aria-label", label);
+  bar.setAttribute("aria-valuemin", 0);
+  bar.setAttribute("aria-valuemax", 100);
   bar.setAttribute("aria-valuenow", Math.round(ratio * 100));
   return bar;
 }
 
-const figure = (name, text) => (text === "—" || text === null ? null : make("span", "", `${name} `, make("b", "", text)));
+const figure = (name, text) => (text === ABSENT || text === null ? null : make("span", "", `${name} `, make("b", "", text)));
 
 function phaseBar(phases) {
   const bar = make("div", "bar");
   const legend = make("div", "legend");
   for (const phase of [...phases].sort((a, b) => b.share - a.share)) {
-    if (phase.share < 0.005) continue;
+    if (!visible(phase.share)) continue;
     const kind = PHASES[phase.name] || "p8";
     const part = make("i", kind);
     part.style.width = `${phase.share * 100}%`;
-    part.title = `${phase.name}: ${percent(phase.share)}, ${span(phase.mean_seconds)} a step`;
+    part.title = `${phase.name}: ${percent(phase.share)}, ${seconds(phase.mean_seconds)} a step`;
     bar.append(part);
     legend.append(make("span", "", make("i", kind), `${phase.name} ${percent(phase.share)}`));
   }
   return make("div", "", bar, legend);
 }
 
-function findingCard(finding, names) {
-  const gain = finding.speedup ? make("span", "gain", `×${finding.speedup.likely.toFixed(2)}`) : null;
-  const range = finding.speedup ? make("span", "dim", `predicted, ${finding.speedup.low.toFixed(2)}–${finding.speedup.high.toFixed(2)}`) : null;
-  const card = make("article", `card ${finding.severity}`, make("div", "row", gain, range, make("span", "dim end", finding.id)), make("h3", "", finding.title));
-  const about = names.get(finding.run);
-  if (about) card.append(make("div", "dim", about));
-  if (finding.remedy && finding.remedy.summary) card.append(make("p", "", finding.remedy.summary));
-  if (finding.remedy && finding.remedy.change) {
-    const code = make("pre");
-    for (const line of finding.remedy.change.split("\n")) code.append(make("span", line[0] === "+" ? "add" : line[0] === "-" ? "cut" : "", `${line}\n`));
-    card.append(code);
-  }
-  return card;
+// ── Cards ──
+
+function findingCard(finding) {
+  const card = make("article", `card ${finding.severity}`);
+  const gain = finding.speedup ? make("span", "gain", gainRange(finding.speedup.low, finding.speedup.likely, finding.speedup.high)) : null;
+  const subject = finding.run ? link(runAddress(finding.run), finding.subject) : finding.subject;
+  card.append(make("div", "row", make("b", "", subject), gain, gain ? make("span", "dim", "predicted") : null, make("span", "dim end", finding.id)), make("h3", "", ...prose(finding.title)));
+  if (finding.remedy && finding.remedy.summary) card.append(make("p", "", ...prose(finding.remedy.summary)));
+  if (finding.remedy && finding.remedy.change) card.append(code(finding.remedy.change));
+  return keyed([finding.id, finding.run, finding.rank, finding.gpu].join("|"), card);
 }
 
-function runCard(run, now) {
-  const live = run.state === "running" || run.state === "stalled";
-  const state = make("span", run.state === "running" ? "good end" : live || run.state === "ended" ? "dim end" : "bad end", `${run.state}, ${span((run.ended || now) - run.started)}`);
-  const card = make("article", "card", make("div", "row", make("h3", "", run.name), state));
+function runCard(run) {
+  const tone = run.state === "running" ? "good end" : run.live || run.state === "ended" ? "dim end" : "bad end";
+  const state = make("span", tone, `${run.state === "stalled" ? "hung" : run.state}, ${duration(run.elapsed_seconds)}`);
+  const card = make("article", run.live && run.state !== "stalled" ? "card" : "card still", make("div", "row", make("h3", "", link(runAddress(run.id), run.name)), state));
   const newestLoss = run.ranks.map((rank) => rank.loss).find((loss) => !absent(loss));
   card.append(make("div", "figures",
-    figure("steps", count(run.steps)), figure("", run.iterations_per_second ? `${count(run.iterations_per_second)} it/s` : "—"),
-    figure("", run.samples_per_second ? `${count(run.samples_per_second)} samples/s` : "—"), figure("step", span(run.step.p50)), figure("p95", span(run.step.p95)),
-    figure("starved", percent(run.starved_ratio)), figure("loss", absent(newestLoss) ? "—" : String(+newestLoss.toPrecision(4))), figure("ranks", run.ranks.length > 1 ? String(run.ranks.length) : "—")));
+    figure("steps", whole(run.steps)), figure("", run.iterations_per_second ? `${number(run.iterations_per_second)} it/s` : null),
+    figure("", run.samples_per_second ? `${number(run.samples_per_second)} samples/s` : null), figure("step", seconds(run.step.p50)), figure("p95", seconds(run.step.p95)),
+    figure("starved", percent(run.starved_ratio)), figure("loss", number(newestLoss)), figure("ranks", run.ranks.length > 1 ? whole(run.ranks.length) : null)));
   if (run.phases.length) card.append(phaseBar(run.phases));
-  const stuck = run.ranks.find((rank) => rank.state === "stalled" && rank.live_phase);
-  if (stuck) card.append(make("p", "bad", `rank ${stuck.rank} has been in ${stuck.live_phase} for ${span(stuck.live_seconds)}`));
+  if (run.state === "stalled" && run.current) card.append(make("p", "bad", `rank ${run.current.rank} has been in ${run.current.phase} for ${duration(run.current.seconds)}`));
   const speed = run.timeline.filter((part) => part.samples_per_second).map((part) => [part.start, part.samples_per_second]);
-  card.append(chart(speed, Math.max(...speed.map((point) => point[1]), 0) * 1.05, "samples/s from 0"));
-  return card;
+  card.append(chart(speed, Math.max(...speed.map((point) => point[1]), 0) * HEADROOM, "samples/s from 0"));
+  return keyed(run.id, card);
 }
 
 // Whether use is too low is the rules' judgement, not this page's: a GPU is marked when they say so.
-function gpuCard(gpu, trains, findings) {
+function gpuCard(gpu) {
   const label = make("h3", "", `${gpu.index}: ${gpu.name || gpu.uuid}`);
   if (gpu.state !== "ok") {
-    return make("article", "card critical", label, make("p", "bad", `${gpu.state} for ${span(gpu.age_seconds)}: ${gpu.state_detail || "no detail"}`));
+    return keyed(gpu.uuid, make("article", "card critical", label, make("p", "bad", `${gpu.state} for ${duration(gpu.age_seconds)}: ${gpu.state_detail || "no detail"}`)));
   }
-  const worst = findings.find((one) => (one.severity === "critical" || one.severity === "warning") && (one.gpu === gpu.uuid || trains.some((run) => run.id === one.run)));
-  const card = make("article", worst ? `card ${worst.severity}` : "card", label);
-  card.append(make("div", "row", make("span", "big", percent(gpu.utilization_ratio)), make("span", "dim", trains.map((run) => run.name).join(", ") || "no run"), worst ? make("span", "warn end", worst.id) : null));
+  const card = make("article", gpu.alarm ? `card ${gpu.alarm.severity}` : "card", label);
+  card.append(make("div", "row", make("span", "big", percent(gpu.utilization_ratio)), make("span", "dim", gpu.run_labels.join(", ") || "no run"), gpu.alarm ? make("span", "warn end", gpu.alarm.id) : null));
   card.append(chart(past.get(`gpu:${gpu.uuid}`) || [], 1, "use, 0–100 %"));
-  const ratio = absent(gpu.memory_used_bytes) || !gpu.memory_total_bytes ? null : gpu.memory_used_bytes / gpu.memory_total_bytes;
-  card.append(make("div", "figures", figure("memory", ratio === null ? size(gpu.memory_used_bytes) : `${size(gpu.memory_used_bytes)} of ${size(gpu.memory_total_bytes)}`)));
-  const bar = meter(ratio, "memory");
+  card.append(make("div", "figures", figure("memory", of(gpu.memory_used_bytes, gpu.memory_total_bytes))));
+  const bar = meter(gpu.memory_used_ratio, `memory of GPU ${gpu.index}`);
   if (bar) card.append(bar);
-  const limit = absent(gpu.power_limit_watts) ? "" : ` of ${Math.round(gpu.power_limit_watts)}`;
   card.append(make("div", "figures",
-    figure("power", absent(gpu.power_watts) ? "—" : `${Math.round(gpu.power_watts)}${limit} W`), figure("heat", whole(gpu.temperature_celsius, "°C")),
-    figure("SM clock", absent(gpu.sm_clock_hertz) ? "—" : `${Math.round(gpu.sm_clock_hertz / 1e6)} MHz`), figure("tensor", percent(gpu.activity.tensor_active_ratio)), figure("SM active", percent(gpu.activity.sm_active_ratio))));
-  const slow = Object.entries(gpu.throttle || {}).filter(([reason, active]) => active && reason !== "gpu_idle").map(([reason]) => reason);
-  if (slow.length) card.append(make("p", "warn", `throttled: ${slow.join(", ")}`));
-  return card;
+    figure("power", watts(gpu.power_watts, gpu.power_limit_watts)), figure("heat", celsius(gpu.temperature_celsius)), figure("SM clock", hertz(gpu.sm_clock_hertz)),
+    figure("tensor", percent(gpu.activity.tensor_active_ratio)), figure("SM active", percent(gpu.activity.sm_active_ratio))));
+  if (gpu.throttled_by.length) card.append(make("p", "warn", `throttled: ${gpu.throttled_by.join(", ")}`));
+  return keyed(gpu.uuid, card);
 }
 
 function hostCard(host) {
   const card = make("article", "card");
   const row = make("div", "figures");
-  if (host.cpu) row.append(...[figure("CPU", `${percent(host.cpu.utilization_ratio)} of ${host.cpu.cores} cores`), figure("I/O wait", percent(host.cpu.iowait_ratio)), figure("load", count(host.cpu.load_1m))].filter(Boolean));
-  if (host.memory) row.append(figure("memory", `${size(host.memory.total_bytes - host.memory.available_bytes)} of ${size(host.memory.total_bytes)}`));
-  for (const disk of host.disks) if (disk.busy_ratio > 0.005) row.append(figure(disk.name, `${percent(disk.busy_ratio)} busy, ${size(disk.read_bytes_per_second)}/s read`));
+  if (host.cpu) row.append(...[figure("CPU", `${percent(host.cpu.utilization_ratio)} of ${host.cpu.cores} cores`), figure("I/O wait", percent(host.cpu.iowait_ratio)), figure("load", number(host.cpu.load_1m))].filter(Boolean));
+  if (host.memory) row.append(figure("memory", of(host.memory.used_bytes, host.memory.total_bytes)));
+  for (const disk of host.disks) if (visible(disk.busy_ratio)) row.append(figure(disk.name, `${percent(disk.busy_ratio)} busy, ${rate(disk.read_bytes_per_second)} read`));
   card.append(row, chart(past.get("host") || [], 1, "CPU, 0–100 %"));
-  return card;
+  return keyed("host", card);
 }
 
-function fill(id, title, kind, cards) {
-  const section = byId(id);
-  section.replaceChildren(...(cards.length ? [make("h2", "", title), make("div", kind, ...cards)] : []));
+function emptyCard() {
+  return keyed("empty", make("article", "card", make("h3", "", "No training has been seen yet"), make("p", "", "Start one under gpumon; nothing in the script changes:"), code("gpumon run -- python train.py")));
 }
+
+// ── The page ──
+
+function wallTexts(wall) {
+  return [
+    wall.gpu_count ? `${wall.gpus_working} of ${wall.gpu_count} GPUs working` : null,
+    wall.gpus_starved ? `${wall.gpus_starved} starved` : null,
+    wall.gpus_lost ? `${wall.gpus_lost} not answering` : null,
+    visible(wall.gpus_to_gain) ? `${tenths(wall.gpus_to_gain)} to be had back` : null,
+    wall.live_runs ? `${wall.live_runs} live ${wall.live_runs === 1 ? "run" : "runs"}` : "no live run",
+    wall.runs_hung ? `${wall.runs_hung} hung` : null,
+    wall.runs_crashed ? `${wall.runs_crashed} crashed` : null,
+  ].filter(Boolean);
+}
+
+// What is in `rest` is a click away.
+function section(id, title, kind, cards, rest = [], word = "more") {
+  const more = rest.length ? make("details", "", make("summary", "", `and ${rest.length} ${word}`), make("div", kind, ...rest)) : null;
+  patchChildren(byId(id), cards.length || more ? [make("h2", "", title), make("div", kind, ...cards), more].filter(Boolean) : []);
+}
+
+const idle = (gpu) => gpu.condition === "idle";
+const order = (list) => (word) => (list.indexOf(word) + list.length) % list.length;
+const matches = (...texts) => !wanted || texts.some((text) => (text || "").toLowerCase().includes(wanted));
 
 function draw(snapshot) {
-  const names = new Map(snapshot.runs.map((run) => [run.id, run.name]));
-  const live = snapshot.runs.filter((run) => run.state === "running" || run.state === "stalled");
-  const users = new Map();
-  for (const gpu of snapshot.gpus) {
-    const pids = gpu.processes.map((process) => process.pid);
-    users.set(gpu.uuid, live.filter((run) => run.gpu_uuids.includes(gpu.uuid) || run.pids.some((pid) => pids.includes(pid))));
-  }
-  const shown = live.length ? live : snapshot.runs.slice(0, 4);
+  const live = snapshot.runs.filter((run) => run.live || (!run.superseded && (run.state === "failed" || run.state === "killed")));
+  const shown = live.length ? live : snapshot.runs.slice(0, LAST_RUNS);
+  const ids = new Set(shown.map((run) => run.id));
+  const rank = order(WORST);
+  const runs = shown.filter((run) => matches(run.name, run.user, run.id, run.state)).sort((a, b) => rank(a.condition) - rank(b.condition));
+  const state = order(GPU_WORST);
+  const gpus = snapshot.gpus.filter((gpu) => matches(gpu.name, String(gpu.index), ...gpu.run_labels)).sort((a, b) => state(a.condition) - state(b.condition) || a.index - b.index);
   // What was found about a run that has been run again since is no longer what to change.
-  const again = (run) => run.ended && snapshot.runs.some((other) => other.name === run.name && other.user === run.user && other.started > run.started);
-  const ids = new Set(shown.filter((run) => !again(run)).map((run) => run.id));
+  const leads = snapshot.groups.map((group) => ({ ...snapshot.findings[group.findings[0]], title: group.title, subject: group.subject }));
+  const findings = leads.filter((one) => (absent(one.run) || ids.has(one.run)) && matches(one.subject, one.title, one.id));
   byId("host").textContent = snapshot.host.hostname;
   byId("simulated").hidden = snapshot.source.kind !== "simulated";
   const trouble = snapshot.source.kind === "none" || !snapshot.source.ok ? `No GPU readings: ${snapshot.source.detail || "no reason given"}` : "";
   byId("trouble").textContent = trouble;
   byId("trouble").hidden = !trouble;
-  fill("findings", "What to change", "cards wide", snapshot.findings.filter((one) => absent(one.run) || ids.has(one.run)).slice(0, 6).map((one) => findingCard(one, names)));
-  fill("runs", live.length ? "Runs" : "Last runs", "cards wide", shown.map((run) => runCard(run, snapshot.time)));
-  fill("gpus", snapshot.source.kind === "simulated" ? "GPUs (simulated)" : "GPUs", "cards", snapshot.gpus.map((gpu) => gpuCard(gpu, users.get(gpu.uuid), snapshot.findings)));
-  fill("machine", "Host", "cards wide", [hostCard(snapshot.host)]);
+  byId("filter").hidden = !wanted && snapshot.runs.length + snapshot.gpus.length < FILTER_FROM;
+  const texts = wallTexts(snapshot.wall);
+  patchChildren(byId("wall"), texts.map((text) => make("span", "", text)));
+  document.title = `${texts.join(" · ")} · ${snapshot.host.hostname} · gpumon`;
+  section("findings", "What to change", "cards wide", findings.slice(0, FINDINGS).map(findingCard), findings.slice(FINDINGS).map(findingCard));
+  section("runs", live.length ? "Runs" : "Last runs", "cards wide", snapshot.runs.length ? runs.map(runCard) : [emptyCard()]);
+  section("gpus", snapshot.source.kind === "simulated" ? "GPUs (simulated)" : "GPUs", "cards", gpus.filter((gpu) => !idle(gpu)).map(gpuCard), gpus.filter(idle).map(gpuCard), "idle");
+  section("machine", "Host", "cards wide", [hostCard(snapshot.host)]);
 }
 
 function take(snapshot) {
@@ -201,10 +243,13 @@ function take(snapshot) {
 function mark() {
   const state = byId("state");
   const age = (performance.now() - received) / 1000;
-  const stale = !newest || age > Math.max(3 * newest.interval_seconds, 2);
-  state.className = stale ? "badge stale" : "badge live";
-  state.textContent = !newest ? "no data yet" : stale ? `stale: last data ${span(age)} ago` : `live, every ${span(newest.interval_seconds)}`;
-  document.querySelector("main").classList.toggle("stale", Boolean(newest) && stale);
+  const stale = !newest || age > newest.stale_after_seconds;
+  const kind = stale ? "badge stale" : "badge live";
+  const text = !newest ? "no data yet" : stale ? `stale: last data ${duration(age)} ago` : `live, every ${seconds(newest.interval_seconds)}`;
+  if (state.className !== kind) state.className = kind;
+  if (state.textContent !== text) state.textContent = text;
+  document.body.classList.toggle("stale", Boolean(newest) && stale);
+  if (newest && stale && !document.title.startsWith("stale")) document.title = `stale · ${document.title}`;
 }
 
 // What was before this page was opened, when the daemon keeps history.
@@ -222,6 +267,26 @@ function follow() {
   source.onmessage = (event) => take(JSON.parse(event.data));
 }
 
+async function copy(button) {
+  try {
+    await navigator.clipboard.writeText(button.dataset.copy);
+  } catch {
+    // Without https the browser gives no clipboard: select it, so that one key copies it.
+    getSelection().selectAllChildren(button.previousSibling);
+    return;
+  }
+  button.classList.add("done");
+  setTimeout(() => button.classList.remove("done"), 1500);
+}
+
+document.addEventListener("click", (event) => { if (event.target.dataset && event.target.dataset.copy) copy(event.target); });
+document.addEventListener("keydown", (event) => {
+  if (event.target.tagName === "INPUT" && event.key !== "Escape") return;
+  if (event.key === "/") { byId("filter").hidden = false; byId("filter").focus(); event.preventDefault(); }
+  if (event.key === "Escape") { byId("filter").value = wanted = ""; byId("filter").blur(); if (newest) draw(newest); }
+  if (event.key === "r") location.assign("/runs");
+});
+byId("filter").addEventListener("input", (event) => { wanted = event.target.value.trim().toLowerCase(); if (newest) draw(newest); });
 document.addEventListener("visibilitychange", () => { if (!document.hidden && newest) draw(newest); });
 setInterval(mark, 1000);
 recall().catch(() => {}).finally(follow);

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.frameworks.environment import python_with_frameworks
+
 SCRIPTS = Path(__file__).parent / "scripts"
+LIBRARIES = Path(__file__).parent / "libraries"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +29,26 @@ class Case:
     """Judge the whole run, warm-up included (compilation is warm-up)."""
     held_out: bool = False
     """Written before the prediction model was last changed and never used to tune it."""
+    fresh: bool = False
+    """Written after the freeze: what the first look said is what counts."""
+    library: bool = False
+    """The loop is a library's, and so is the setting that is wrong."""
+    batches: tuple[int, int] = (1, 1)
+    """Samples a step takes, naive and fixed, where the remedy changes that."""
+    arguments: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return " ".join((self.script, *self.arguments))
 
     @property
     def path(self) -> Path:
-        return SCRIPTS / f"{self.script}.py"
+        return (LIBRARIES if self.library else SCRIPTS) / f"{self.script}.py"
+
+    @property
+    def command(self) -> list[str]:
+        python = str(python_with_frameworks()) if self.library else sys.executable
+        return [python, str(self.path), *self.arguments]
 
     @property
     def healthy(self) -> bool:
@@ -63,7 +83,12 @@ DEVELOPMENT = (
     ),
     Case("weather_stations", "parsing per sample", ("input.slow_getitem",), "getitem|per-sample|pars", INPUT),
     Case(
-        "credit_rows", "batch of 2", ("compute.small_batch",), "batch size|batch_size|larger batch", COMPUTE
+        "credit_rows",
+        "batch of 2",
+        ("compute.small_batch",),
+        "batch size|batch_size|larger batch",
+        COMPUTE,
+        batches=(2, 128),
     ),
     Case("nan_hunt", "anomaly mode", ("compute.anomaly_mode",), "anomaly", COMPUTE),
     Case("tides", "float64", ("compute.double_precision",), "float64|double", COMPUTE),
@@ -114,8 +139,17 @@ HEALTHY = (
 )
 
 
-def _one(script: str, cause: str, id: str, full: str, half: str, *, whole: bool = False) -> Case:
-    return Case(script, cause, (id,), full, half, whole=whole)
+def _one(
+    script: str,
+    cause: str,
+    id: str,
+    full: str,
+    half: str,
+    *,
+    whole: bool = False,
+    batches: tuple[int, int] = (1, 1),
+) -> Case:
+    return Case(script, cause, (id,), full, half, whole=whole, batches=batches)
 
 
 SECOND = (
@@ -125,7 +159,14 @@ SECOND = (
     _one("hard_examples", "weighted draw per batch", "input.slow_sampler", "sampler", INPUT),
     _one("remote_scans", "two workers, slow line", "input.too_few_workers", "num_workers", INPUT),
     _one("nightly_refit", "workers restarted", "input.workers_restarted", "persistent", INPUT),
-    _one("plankton", "batch of 4", "compute.small_batch", "batch size|batch_size|larger batch", COMPUTE),
+    _one(
+        "plankton",
+        "batch of 4",
+        "compute.small_batch",
+        "batch size|batch_size|larger batch",
+        COMPUTE,
+        batches=(4, 64),
+    ),
     _one("spectral_lines", "float64", "compute.double_precision", "float64|double", COMPUTE),
     _one("vibration_rnn", "anomaly mode", "compute.anomaly_mode", "anomaly", COMPUTE),
     _one("prototypes", "loss sample by sample", "compute.python_loop", "loop|vectori", COMPUTE),
@@ -149,7 +190,14 @@ THIRD = (
         "forum_votes", "6 workers for cheap rows", "input.too_many_workers", "too many|fewer workers", INPUT
     ),
     _one("season_fit", "workers restarted", "input.workers_restarted", "persistent", INPUT),
-    _one("sms_spam", "batch of 8", "compute.small_batch", "batch size|batch_size|larger batch", COMPUTE),
+    _one(
+        "sms_spam",
+        "batch of 8",
+        "compute.small_batch",
+        "batch size|batch_size|larger batch",
+        COMPUTE,
+        batches=(8, 128),
+    ),
     _one("heat_equation", "float64", "compute.double_precision", "float64|double", COMPUTE),
     _one("drum_loops", "anomaly mode", "compute.anomaly_mode", "anomaly", COMPUTE),
     _one("protein_pairs", "loss pair by pair", "compute.python_loop", "loop|vectori", COMPUTE),
@@ -166,8 +214,8 @@ THIRD = (
 """Two sets that were held out in their time: the model failed on some of each and was changed for it."""
 
 
-def _held(script: str, cause: str, id: str, full: str, half: str) -> Case:
-    return Case(script, cause, (id,), full, half, held_out=True)
+def _held(script: str, cause: str, id: str, full: str, half: str, batches: tuple[int, int] = (1, 1)) -> Case:
+    return Case(script, cause, (id,), full, half, held_out=True, batches=batches)
 
 
 HELD_OUT = (
@@ -176,7 +224,14 @@ HELD_OUT = (
     ),
     _held("wind_farm", "no workers, random noise", "input.no_workers", "num_workers", INPUT),
     _held("rebuilt_loader", "loader built anew", "input.workers_restarted", "persistent", INPUT),
-    _held("loan_default", "batch of 4", "compute.small_batch", "batch size|batch_size|larger batch", COMPUTE),
+    _held(
+        "loan_default",
+        "batch of 4",
+        "compute.small_batch",
+        "batch size|batch_size|larger batch",
+        COMPUTE,
+        (4, 64),
+    ),
     _held("orbit_double", "float64", "compute.double_precision", "float64|double", COMPUTE),
     _held("pulse_smoothing", "smoothing in a loop", "compute.python_loop", "loop|vectori", COMPUTE),
     _held("plain_adam", "optimizer unfused", "compute.optimizer_unfused", "fused", "optimizer"),
@@ -188,4 +243,4 @@ HELD_OUT = (
     _held("careful_memory", "gc.collect every 8", "job.gc_pauses", "garbage|gc", RESIDUAL),
 )
 
-CASES = (*DEVELOPMENT, *SECOND, *THIRD, *HELD_OUT, *HEALTHY)
+OLD = (*DEVELOPMENT, *SECOND, *THIRD, *HELD_OUT, *HEALTHY)

@@ -11,8 +11,8 @@ import time
 from array import array
 from pathlib import Path
 
-from monitor.pipeline import Pipeline
-from monitor.settings import Settings
+from monitor.model.settings import Settings
+from monitor.pipeline.pipeline import Pipeline
 from sdk import ring
 from sdk.writer import RingWriter
 
@@ -22,6 +22,8 @@ PHASES = {"data": 0.05, "transfer": 0.2, "forward": 0.25, "backward": 0.4, "opti
 
 def write_run(folder: Path, uuid: str, config: dict[str, object]) -> RingWriter:
     """A run of two seconds on the GPU with this uuid."""
+    scalars = config.pop("scalars", {})
+    assert isinstance(scalars, dict)
     meta = {
         "kind": "trainer",
         "run": "gpu-case",
@@ -33,7 +35,7 @@ def write_run(folder: Path, uuid: str, config: dict[str, object]) -> RingWriter:
         "device_uuid": uuid,
         "batch_size": 32,
         "phases": [],
-        "scalars": list(config.pop("scalars", {})),
+        "scalars": list(scalars),
         "config": config,
     }
     writer = RingWriter(str(folder / "gpu-case.0.ring"), meta)

@@ -85,15 +85,17 @@ def _output(command: list[str], environment: dict[str, str], folder: Path) -> st
             return "Verdict: none in time"
 
 
+def _comes_first(line: ast.stmt) -> bool:
+    """A docstring or an import from the future: nothing may be put before it."""
+    return isinstance(line, ast.Expr) or (isinstance(line, ast.ImportFrom) and line.module == "__future__")
+
+
 def instrumented(source: str) -> str:
     """The script with TraceML's step around the loop body (or function) that goes backward."""
     tree = ast.parse(source)
     _Wrap().visit(tree)
     at = 0
-    while at < len(tree.body) and (
-        isinstance(tree.body[at], ast.Expr)
-        or (isinstance(tree.body[at], ast.ImportFrom) and tree.body[at].module == "__future__")
-    ):
+    while at < len(tree.body) and _comes_first(tree.body[at]):
         at += 1
     tree.body[at:at] = ast.parse(HEAD).body
     return ast.unparse(ast.fix_missing_locations(tree))

@@ -1,13 +1,16 @@
 """What watching costs a training loop: ours beside a bare clock, torch.profiler, TraceML and W&B.
 
-``python -m tests.benchmarks.sdk`` (or `make bench`). Every way runs in processes of its own; within one,
-bare and watched blocks alternate. Peers are installed once into a folder of their own under `out/`; one
+``python -m tests.benchmarks.sdk`` (or `make bench`; about 12 min, and with ``--minutes 11`` it stops in time
+and the next call goes on). Every tool runs in processes of its own; within one, bare and watched blocks
+alternate. Peers are installed once into a folder of their own under `out/`; one
 that cannot be installed is left out and named.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import math
 import os
 import platform
 import socket
@@ -17,6 +20,7 @@ import sys
 import tempfile
 import time
 import venv
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,35 +30,52 @@ REPORT = ROOT / "docs" / "benchmarks"
 PEERS = {"traceml_auto": "traceml-ai", "traceml_manual": "traceml-ai", "wandb": "wandb"}
 OURS = ("laps", "phases", "auto")
 PLAIN = ("laps_plain", "auto_plain")
-"""Ours where the C core could not be built; at one step size."""
-WAYS = ("perf_counter", *OURS, *PLAIN, "profiler", "traceml_manual", "traceml_auto", "wandb")
-ROUNDS = 5
-"""Processes of each way: from one to the next the same code differs by some microseconds."""
+"""Ours where the C core could not be built."""
+TOOLS = ("perf_counter", *OURS, *PLAIN, "profiler", "traceml_manual", "traceml_auto", "wandb")
+ROUNDS = 3
+"""Processes of each tool: from one to the next the same code differs by some microseconds."""
 SIZES = ("1", "5", "20")
+"""For `OURS`; the others run at the first alone."""
+ROWS = ROOT / "out" / "sdk.json"
+"""What is measured so far, tool by tool; gone when the page is written."""
+LONGEST_S = 60.0
+"""One process of a tool takes less."""
 TARGETS = {"laps": 10.0, "auto": 25.0}
 
 
-def main() -> int:
+def main(arguments: Sequence[str] = ()) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.sdk")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="stop in time; the next call goes on")
+    end = time.monotonic() + 60 * parser.parse_args(list(arguments)).minutes
     python = peers_python()
-    rows: dict[str, list[dict[str, Any]]] = {way: [] for way in WAYS}
-    for _ in range(ROUNDS):
-        for way in WAYS:
-            found = run(way, python)
-            if found:
-                rows[way].append(found)
-    report = {
+    rows: dict[str, list[dict[str, Any] | None]] = json.loads(ROWS.read_text()) if ROWS.exists() else {}
+    for number in range(ROUNDS):
+        for tool in TOOLS:
+            if len(rows.setdefault(tool, [])) > number:
+                continue
+            if time.monotonic() + LONGEST_S > end:
+                return 0
+            rows[tool].append(run(tool, python))
+            ROWS.parent.mkdir(exist_ok=True)
+            ROWS.write_text(json.dumps(rows))
+    write(report({tool: [one for one in found if one] for tool, found in rows.items()}))
+    ROWS.unlink()
+    return 0
+
+
+def report(rows: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
+    tools = {tool: combine(found) for tool, found in rows.items() if found}
+    return {
         "command": "python -m tests.benchmarks.sdk",
         "date": time.strftime("%Y-%m-%d"),
         "machine": f"{os.cpu_count()} cores, Python {platform.python_version()}",
         "load": round(os.getloadavg()[0], 1),
         "rounds": ROUNDS,
-        "ways": {way: combine(found) for way, found in rows.items() if found},
-        "absent": [way for way, found in rows.items() if not found],
+        "tools": tools,
+        "absent": [tool for tool, found in rows.items() if not found],
         "import": import_cost(),
+        "ratio_to_traceml": ratios(tools),
     }
-    report["ratio_to_traceml"] = ratios(report["ways"])
-    write(report)
-    return 0
 
 
 def peers_python() -> Path | None:
@@ -77,11 +98,11 @@ def peers_python() -> Path | None:
     return python
 
 
-def run(way: str, python: Path | None) -> dict[str, Any] | None:
+def run(tool: str, python: Path | None) -> dict[str, Any] | None:
     """One process; None when it cannot run here."""
-    if way in PEERS and python is None:
+    if tool in PEERS and python is None:
         return None
-    interpreter = str(python) if way in PEERS and python else sys.executable
+    interpreter = str(python) if tool in PEERS and python else sys.executable
     with tempfile.TemporaryDirectory(dir=memory_folder()) as rings, tempfile.TemporaryDirectory() as work:
         env = {
             **os.environ,
@@ -89,16 +110,16 @@ def run(way: str, python: Path | None) -> dict[str, Any] | None:
             "PYTHONPATH": str(ROOT),
             "OMP_NUM_THREADS": "1",
             "TMPDIR": work,
-            "GPUMON_PURE": "1" if way in PLAIN else "",
+            "GPUMON_PURE": "1" if tool in PLAIN else "",
         }
         done = subprocess.run(
-            command_of(way, interpreter), env=env, cwd=work, capture_output=True, text=True, timeout=600
+            command_of(tool, interpreter), env=env, cwd=work, capture_output=True, text=True, timeout=600
         )
     for line in done.stdout.splitlines():
         if "RESULT " in line:
             found: dict[str, Any] = json.loads(line.partition("RESULT ")[2])
             return found
-    print(f"{way} does not run here: {done.stderr.strip()[-300:]}", file=sys.stderr)
+    print(f"{tool} does not run here: {done.stderr.strip()[-300:]}", file=sys.stderr)
     return None
 
 
@@ -107,13 +128,13 @@ def memory_folder() -> str | None:
     return "/dev/shm" if os.path.isdir("/dev/shm") else None
 
 
-def command_of(way: str, python: str) -> list[str]:
-    if way.startswith("traceml"):
+def command_of(tool: str, python: str) -> list[str]:
+    if tool.startswith("traceml"):
         port = ["--aggregator-port", str(free_port())]
         front = [str(Path(python).with_name("traceml")), "run", "--mode", "summary", *port]
-        return [*front, str(LOOP), "--args", way, ",".join(SIZES)]
-    sizes = SIZES[:1] if way in PLAIN else SIZES
-    return [python, str(LOOP), way.removesuffix("_plain"), ",".join(sizes)]
+        return [*front, str(LOOP), "--args", tool, SIZES[0]]
+    sizes = SIZES if tool in OURS else SIZES[:1]
+    return [python, str(LOOP), tool.removesuffix("_plain"), ",".join(sizes)]
 
 
 def free_port() -> int:
@@ -123,28 +144,28 @@ def free_port() -> int:
 
 
 def combine(found: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
-    """The median of the rounds, per step size, and its error: from the rounds, or from the blocks within
-    them if that is more."""
+    """Per step size: the mean of the rounds for means, their median for what is usual. The error is that of
+    the rounds, or of the blocks within them if that is more."""
     combined = {}
     for size, first in found[0].items():
-        values = {key: round(statistics.median(one[size][key] for one in found), 1) for key in first}
-        added = [one[size]["added_cpu_us"] for one in found]
-        if len(added) > 1:
-            within = values["error_us"] / len(added) ** 0.5
-            values["error_us"] = round(max(within, 1.25 * statistics.stdev(added) / len(added) ** 0.5), 1)
-        combined[size] = values
+        columns = {key: [one[size][key] for one in found] for key in first}
+        means = {key: statistics.fmean(columns[key]) for key in ("mean_us", "own_us") if key in first}
+        values = {key: statistics.median(column) for key, column in columns.items()} | means
+        errors = [values["error_us"]]
+        if len(found) > 1:
+            errors.append(statistics.stdev(columns["mean_us"]))
+        values["error_us"] = max(errors) / len(found) ** 0.5
+        combined[size] = {key: round(value, 1) for key, value in values.items()}
     return combined
 
 
-def ratios(ways: dict[str, Any]) -> dict[str, float]:
-    """TraceML's added CPU at 1 ms over ours; what is below the resolution counts as 1 µs."""
-    if "traceml_auto" not in ways:
-        return {}
+def ratios(tools: dict[str, Any]) -> dict[str, float]:
+    """TraceML's mean at 1 ms over ours; what is below the resolution counts as 1 µs."""
     theirs = {"laps": "traceml_manual", "phases": "traceml_manual", "auto": "traceml_auto"}
     return {
-        way: round(ways[theirs[way]]["1"]["added_cpu_us"] / max(1.0, ways[way]["1"]["added_cpu_us"]), 1)
-        for way in OURS
-        if way in ways and theirs[way] in ways
+        tool: round(tools[theirs[tool]]["1"]["mean_us"] / max(1.0, tools[tool]["1"]["mean_us"]), 1)
+        for tool in OURS
+        if tool in tools and theirs[tool] in tools
     }
 
 
@@ -184,36 +205,39 @@ def lines(report: dict[str, Any]) -> list[str]:
     text = [
         "# What watching costs a step",
         "",
-        f"`{report['command']}`, {report['date']}, {report['machine']}, load {report['load']}; median of "
-        f"{report['rounds']} processes a way, in each short blocks that take turns with bare ones. Added "
-        "thread CPU ± its error / wall time of a usual step (the lower quartile of a block), in µs.",
+        f"`{report['command']}`, {report['date']}, {report['machine']}, load {report['load']}; "
+        f"{report['rounds']} processes a tool, in each short blocks that take turns with bare ones. "
+        "Microseconds a step.",
         "",
-        "| way | 1 ms step | 5 ms step | 20 ms step |",
-        "|---|---|---|---|",
-    ]
-    for way, sizes in report["ways"].items():
-        cells = [
-            f"{sizes[s]['added_cpu_us']:.1f} ± {sizes[s]['error_us']:.1f} / {sizes[s]['added_wall_us']:.1f}"
-            if s in sizes
-            else ""
-            for s in SIZES
-        ]
-        text.append(f"| {way} | {' | '.join(cells)} |")
-    text += [
+        "**Mean**: added CPU of the whole process over all steps from the first watched one on, ± its "
+        "standard error: with sampled steps, looking them up, and whatever else comes once or now and then. "
+        "**Usual**: added CPU of the thread in a usual step (difference of lower quartiles), the estimator "
+        "of earlier versions of this page.",
         "",
-        "`…_plain` is the Python core, for machines where the C one cannot be built. What a tool does only "
-        "now and then is in no row; by our recorder's own account, with all of that in it (adding up, "
-        "readings once a second, close looks at a few steps), a 1 ms step costs "
-        + ", ".join(f"`{way}` {report['ways'][way]['1']['own_us']:.1f} µs" for way in OURS)
-        + f". The configuration probe, once: {report['ways']['laps']['1']['probe_us']:.0f} µs.",
+        "| tool | step | mean | usual | usual, wall time |",
+        "|---|---|---|---|---|",
     ]
+    for tool, sizes in report["tools"].items():
+        for size, found in sizes.items():
+            text.append(
+                f"| {tool} | {size} ms | {found['mean_us']:.1f} ± {found['error_us']:.1f} "
+                f"| {found['usual_us']:.1f} | {found['usual_wall_us']:.1f} |"
+            )
+    text += ["", "`…_plain` is the Python core, for machines where the C one cannot be built."]
+    own = [
+        f"`{tool}` {report['tools'][tool]['1']['own_us']:.1f} µs" for tool in OURS if tool in report["tools"]
+    ]
+    text += [f"By our recorder's own account a step of 1 ms costs {', '.join(own)}."]
     text += ["", f"`import sdk`: {report['import']['milliseconds']} ms, {report['import']['megabytes']} MB."]
-    for way, ratio in report["ratio_to_traceml"].items():
-        text.append(f"TraceML costs {ratio} times as much as `{way}` (thread CPU, 1 ms step).")
-    for way, target in TARGETS.items():
-        if way in report["ways"]:
-            found = report["ways"][way]["1"]["added_cpu_us"]
-            text.append(f"Target for `{way}`: ≤ {target:.0f} µs; measured {found:.1f} µs.")
+    for tool, ratio in report["ratio_to_traceml"].items():
+        text.append(f"TraceML costs {ratio} times as much as `{tool}` (mean, 1 ms step).")
+    for tool, target in TARGETS.items():
+        if tool in report["tools"]:
+            found = report["tools"][tool]["1"]
+            text.append(
+                f"Target for `{tool}`: a mean of at most {target:.0f} µs; measured {found['mean_us']:.1f} µs "
+                f"(usual: {found['usual_us']:.1f})."
+            )
     if report["absent"]:
         text.append(f"Not run here: {', '.join(report['absent'])}.")
     return text

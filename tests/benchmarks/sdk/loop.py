@@ -1,11 +1,15 @@
-"""One way of watching a loop, in a process of its own: ``python loop.py WAY``; prints JSON.
+"""One tool that watches a loop, in a process of its own: ``python loop.py TOOL``; prints JSON.
 
-The same training loop runs bare and watched, in short blocks that take turns, at three step sizes. Every
-step stamps both clocks, on both sides; the first two steps of a block are left out. A block counts with the
-lower quartile of its steps, a pair of blocks with their difference, a process with the median of its pairs:
-neighbours on a shared machine only ever add, and they add to some steps and some blocks. What a tool does
-only now and then is not in it; of ours the recorder keeps an account (`own_us`). The error is that of the
-median over pairs. Where a tool cannot be taken out again once it is in, the bare blocks come first.
+The same training loop runs bare and watched, in short blocks that take turns, at up to three step sizes.
+Every step stamps the clocks, on both sides. Two figures come of it:
+
+- `mean`: CPU of the whole process, mean over all steps from the first watched one on, so with everything a
+  tool does only at the beginning or now and then (ours: learning the loop, sampled steps, looking them up).
+- `usual`: CPU of the thread, the median over pairs of blocks of the difference of their lower quartiles,
+  after a warm-up: neighbours on a shared machine only ever add, and this leaves them out, but with them
+  everything that is rare. It was the only figure until `mean` came.
+
+Where a tool cannot be taken out again once it is in, the bare blocks come first.
 """
 
 from __future__ import annotations
@@ -27,9 +31,11 @@ from torch.utils.data import DataLoader, TensorDataset
 SIZES = {"1": (1.0, 40), "5": (5.0, 20), "20": (20.0, 10)}
 """Name → (milliseconds a step, steps in a block)."""
 PAIRS = {"1": 150, "5": 30, "20": 8}
-WARM_UP = {"1": 2000, "5": 200, "20": 40}
-"""Steps: warm-up, and our own first close looks, are not the cost of a usual step."""
+WARM_UP = {"1": 50, "5": 10, "20": 4}
+"""Pairs at the beginning that are in no `usual` figure: a tool warms up, ours samples its first steps."""
 torch.set_num_threads(1)
+PLACE = ("_compiled_call_impl",)
+"""Where a model is watched."""
 Loop = Callable[[int], None]
 watching: list[Any] = []
 """Our monitor, when it is one of ours."""
@@ -49,11 +55,12 @@ class Bench:
 
     def stamp(self) -> None:
         """Once a step, at its begin."""
+        self.all_cpu.append(time.process_time_ns())
         self.cpu.append(time.thread_time_ns())
         self.wall.append(time.perf_counter_ns())
 
     def build(self, width: int) -> None:
-        self.cpu, self.wall = array("q"), array("q")
+        self.all_cpu, self.cpu, self.wall = array("q"), array("q"), array("q")
         torch.manual_seed(0)
         self.model = nn.Sequential(
             nn.Linear(64, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 8)
@@ -133,13 +140,17 @@ def phases(bench: Bench) -> Loop:
 
 def auto(bench: Bench) -> Loop:
     from sdk import TrainingMonitor
-    from sdk.auto import Auto
-    from sdk.hooks import install
+    from sdk.auto._recognizer import StepRecognizer
+    from sdk.auto.hooks import install
+    from sdk.loop.session import Session
 
-    monitor = TrainingMonitor("bench", way="auto")
+    monitor = TrainingMonitor("bench", mode="auto")
     monitor.start_monitoring()
     watching[:] = [monitor]
-    watcher = Auto(monitor, torch.is_grad_enabled)
+    assert isinstance(monitor.session, Session)
+    watcher = StepRecognizer(monitor.session, torch)
+    watched: dict[str, Any] = {}
+    """How the model is watched, between two blocks."""
 
     def run(steps: int) -> None:
         bench.run(steps, bench.loader(steps))
@@ -147,7 +158,9 @@ def auto(bench: Bench) -> Loop:
     def around(steps: int) -> None:
         """Hooks in for this block only: the bare blocks in between are bare."""
         undo = install(watcher, torch)
+        vars(bench.model).update(watched)
         run(steps)
+        watched.update({name: vars(bench.model).pop(name) for name in PLACE if name in vars(bench.model)})
         for one in undo:
             one()
 
@@ -233,7 +246,7 @@ def wandb(bench: Bench) -> Loop:
     return run
 
 
-WAYS: dict[str, Callable[[Bench], Loop]] = {
+TOOLS: dict[str, Callable[[Bench], Loop]] = {
     "laps": laps, "phases": phases, "auto": auto, "perf_counter": perf_counter, "profiler": profiler,
     "traceml_auto": traceml_auto, "traceml_manual": traceml_manual, "wandb": wandb,
 }  # fmt: skip
@@ -245,13 +258,14 @@ class Side:
     """The steps of all blocks of one side."""
 
     def __init__(self) -> None:
+        self.mean: list[float] = []
         self.cpu: list[float] = []
         self.wall: list[float] = []
-        self.own = [0, 0]
 
     def measure(self, loop: Loop, steps: int, bench: Bench) -> None:
-        del bench.cpu[:], bench.wall[:]
+        del bench.all_cpu[:], bench.cpu[:], bench.wall[:]
         loop(steps)
+        self.mean.append((bench.all_cpu[-1] - bench.all_cpu[0]) / (len(bench.all_cpu) - 1) / 1e3)
         self.cpu.append(usual(gaps(bench.cpu)))
         self.wall.append(usual(gaps(bench.wall)))
 
@@ -269,33 +283,37 @@ def apart(without: list[float], with_it: list[float]) -> list[float]:
     return [b - a for a, b in zip(without, with_it, strict=True)]
 
 
-def take_turns(bench: Bench, bare: Loop, way: str, name: str) -> tuple[Side, Side]:
-    steps, pairs = SIZES[name][1], PAIRS[name]
+def take_turns(bench: Bench, bare: Loop, tool: str, name: str) -> tuple[Side, Side]:
+    steps, pairs = SIZES[name][1], WARM_UP[name] + PAIRS[name]
     without, with_it, warm = Side(), Side(), Side()
-    warm.measure(bare, steps, bench)
-    if way in STAYS:
+    for _ in range(WARM_UP[name]):
+        warm.measure(bare, steps, bench)
+    if tool in STAYS:
         for _ in range(pairs):
             without.measure(bare, steps, bench)
-    watched = WAYS[way](bench)
-    for _ in range(WARM_UP[name] // steps):
-        warm.measure(watched, steps, bench)
-    before = own_account()
+    watched = TOOLS[tool](bench)
     for number in range(pairs):
         # Each side comes first half of the time: what a block leaves behind counts for nobody.
-        sides = [(with_it, watched)] if way in STAYS else [(with_it, watched), (without, bare)]
+        sides = [(with_it, watched)] if tool in STAYS else [(with_it, watched), (without, bare)]
         for side, loop in sides[:: -1 if number % 2 else 1]:
             side.measure(loop, steps, bench)
-    with_it.own = [after - began for after, began in zip(own_account(), before, strict=True)]
     return without, with_it
 
 
-def own_account() -> tuple[int, int]:
-    """(ns spent, steps) as our recorder counts them: with all that is put off to some steps, which the
-    trimmed mean leaves out (adding up, once-a-second readings, close looks)."""
-    return (watching[0].recorder.spent_ns, watching[0].recorder.steps) if watching else (0, 0)
+def figures(without: Side, with_it: Side, warm: int) -> dict[str, float]:
+    """In µs a step: how much more the watched side takes."""
+    mean = apart(without.mean, with_it.mean)
+    cpu, wall = apart(without.cpu, with_it.cpu)[warm:], apart(without.wall, with_it.wall)[warm:]
+    return {
+        "bare_wall_us": statistics.median(without.wall),
+        "mean_us": statistics.fmean(mean),
+        "error_us": statistics.stdev(mean) / len(mean) ** 0.5,
+        "usual_us": statistics.median(cpu),
+        "usual_wall_us": statistics.median(wall),
+    }
 
 
-def main(way: str, chosen: list[str]) -> None:
+def main(tool: str, chosen: list[str]) -> None:
     found: dict[str, dict[str, float]] = {}
     for name in chosen:
         bench = Bench(SIZES[name][0])
@@ -303,18 +321,11 @@ def main(way: str, chosen: list[str]) -> None:
         def bare(steps: int, bench: Bench = bench) -> None:
             bench.run(steps, bench.loader(steps))
 
-        without, with_it = take_turns(bench, bare, way, name)
-        cpu, wall = apart(without.cpu, with_it.cpu), apart(without.wall, with_it.wall)
-        low, _, high = statistics.quantiles(cpu, n=4)
-        found[name] = {
-            "bare_wall_us": statistics.median(without.wall),
-            "added_cpu_us": statistics.median(cpu),
-            "added_wall_us": statistics.median(wall),
-            "error_us": 0.93 * (high - low) / len(cpu) ** 0.5,
-        }
-        if with_it.own[1]:
-            found[name]["own_us"] = with_it.own[0] / with_it.own[1] / 1e3
-            found[name]["probe_us"] = watching[0].observer.cost_ns / 1e3
+        without, with_it = take_turns(bench, bare, tool, name)
+        found[name] = figures(without, with_it, WARM_UP[name])
+        if watching:
+            recorder = watching[0].recorder
+            found[name]["own_us"] = recorder.spent_ns / recorder.steps / 1e3
     print("RESULT " + json.dumps(found), flush=True)
 
 

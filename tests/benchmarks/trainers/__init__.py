@@ -1,14 +1,18 @@
 """`make bench-trainers`: for each recipe the ladder naive → document → best, measured here and now.
 
-    python -m tests.benchmarks.trainers [recipe …]
+    python -m tests.benchmarks.trainers [recipe …] [--seconds 150] [--out docs/benchmarks]
 
-Writes docs/benchmarks/trainers_<recipe>.{json,md,png}. One torch thread; medians of interleaved
-rounds; the losses of every row are checked against the naive ones before a ratio is printed.
+Writes docs/benchmarks/trainers_<recipe>.{json,md,png}. Each recipe runs twice, in fresh processes: with
+all the CPU has, and held to AVX2, as a lesser CPU would run. One torch thread; rounds interleaved, ratios
+round by round with their intervals; the losses of every row are checked against the naive ones first.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -16,64 +20,54 @@ from pathlib import Path
 from typing import Any
 
 OUT = Path(__file__).resolve().parents[3] / "docs" / "benchmarks"
+KINDS = {
+    "all the CPU has": {},
+    "held to AVX2": {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2"},
+}
 
 
-def main(chosen: list[str] | None = None) -> int:
-    import torch
-
+def main(arguments: list[str] | None = None) -> int:
     from tests.benchmarks.trainers.ladders import LADDERS
 
-    torch.set_num_threads(1)
-    OUT.mkdir(parents=True, exist_ok=True)
-    failed = False
-    for ladder in LADDERS:
-        if chosen and ladder.recipe.name not in chosen:
-            continue
-        with tempfile.TemporaryDirectory() as folder:
-            failed |= not run(ladder, Path(folder))
-    return int(failed)
+    parser = argparse.ArgumentParser(prog="tests.benchmarks.trainers")
+    parser.add_argument("recipes", nargs="*", help="all when none is named")
+    parser.add_argument("--seconds", type=float, default=150.0, help="the longest one part may take")
+    parser.add_argument("--out", type=Path, default=OUT, help="folder of the results")
+    args = parser.parse_args(arguments or [])
+    args.out.mkdir(parents=True, exist_ok=True)
+    chosen = [ladder for ladder in LADDERS if not args.recipes or ladder.name in args.recipes]
+    met = [run(ladder, args.seconds, args.out) for ladder in chosen]
+    return int(not all(met))
 
 
-def run(ladder: Any, folder: Path) -> bool:
-    """One recipe: measure, write, say. Whether it met its target."""
+def run(ladder: Any, seconds: float, out: Path) -> bool:
+    """One recipe: measure, write, say. Whether it met its goals."""
     from tests.benchmarks.trainers import report
-    from tests.benchmarks.trainers.ladders import not_measured, rows
 
     begun = time.perf_counter()
-    all_rows = rows(ladder)
-    small, difference = _measure(ladder, all_rows, ladder.small, folder, with_data=True)
-    large, _ = _measure(ladder, _ends(all_rows), ladder.large, folder, with_data=False)
-    result = report.figures(ladder, small, large, difference)
+    load = os.getloadavg()[0]
+    kinds = {kind: measured(ladder.name, seconds, environment) for kind, environment in KINDS.items()}
+    result = report.figures(ladder, kinds)
     result["seconds"] = round(time.perf_counter() - begun, 1)
-    result["not_measured"] = not_measured(ladder)
-    name = f"trainers_{ladder.recipe.name}"
-    (OUT / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    result["load_before"] = round(load, 2)
+    name = f"trainers_{ladder.name}"
+    (out / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     text = report.markdown(ladder, result)
-    (OUT / f"{name}.md").write_text(text, encoding="utf-8")
-    report.picture(ladder, result, OUT / f"{name}.png")
+    (out / f"{name}.md").write_text(text, encoding="utf-8")
+    report.picture(ladder, result, out / f"{name}.png")
     print(text, flush=True)
     return bool(result["met"])
 
 
-def _ends(all_rows: list[Any]) -> list[Any]:
-    return [
-        row
-        for row in all_rows
-        if row.label.startswith(("naive", "document:", "best:")) and " + " not in row.label
-    ]
-
-
-def _measure(ladder: Any, chosen: list[Any], size: dict[str, Any], folder: Path, *, with_data: bool) -> Any:
-    from tests.benchmarks.trainers import measure
-
-    subjects = [measure.build(ladder, row, size, folder) for row in chosen]
-    difference = measure.check_equal(subjects, ladder.tolerance)
-    measure.measure_steps(subjects, ladder.steps, 18.0 if with_data else 8.0)
-    if with_data:
-        measure.measure_data(subjects, ladder.steps, 7.0)
-    measure.close(subjects)
-    return subjects, difference
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+def measured(name: str, seconds: float, environment: dict[str, str]) -> dict[str, Any]:
+    """The figures of one kind of CPU; products are measured afresh, too."""
+    with tempfile.TemporaryDirectory() as cache:
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.benchmarks.trainers.one", name, str(seconds)],
+            env={**os.environ, "OMP_NUM_THREADS": "1", "XDG_CACHE_HOME": cache, **environment},
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import random
 import statistics
 import time
 from collections.abc import Iterator
@@ -14,9 +15,14 @@ from typing import Any
 import torch
 
 from tests.benchmarks.trainers.ladders import Ladder, Row
-from trainers.data.source import batch_length
+from trainers.datasets.source import batch_length
 from trainers.engine import checkpoint
-from trainers.engine.trainer import Trainer
+from trainers.engine.marks import RecordedMarks
+from trainers.loop import Trainer
+
+COMPARED = 4
+"""First steps whose losses must agree; they are the warm-up, too. A head that begins at zero hides the rest
+of the model in the first one."""
 
 
 @dataclass
@@ -63,8 +69,8 @@ class Subject:
 
 def build(ladder: Ladder, row: Row, size: dict[str, Any], folder: Path) -> Subject:
     """A trainer of this row; its first steps give the losses and are the warm-up."""
-    options = {**ladder.options, **size, **row.options}
-    if ladder.recipe.name == "graph":
+    options = {"epochs": 100_000, **size, **row.options}
+    if ladder.name == "graph":
         options["cache_dir"] = str(folder / "graphs")
     config = ladder.recipe.config_class(
         synthetic=True, out=str(folder), monitor=False, device="cpu", quiet=True, **options
@@ -75,7 +81,7 @@ def build(ladder: Ladder, row: Row, size: dict[str, Any], folder: Path) -> Subje
         trainer = Trainer(recipe)
         # The naive rung logs every step: let it, into a buffer, as a job's log would take it.
         trainer.progress.quiet = recipe.on("throttle")
-        trainer.train_steps(2)
+        trainer.train_steps(COMPARED)
     return Subject(row, trainer, list(trainer.result.losses))
 
 
@@ -92,10 +98,18 @@ def check_equal(subjects: list[Subject], tolerance: float) -> float:
     return worst
 
 
+ROUNDS = 7, 40
+"""Rounds of a row: at least, at most."""
+NARROW = 0.03
+"""A ratio is known when its interval is no wider than this share of it on either side …"""
+
+
 def measure_steps(subjects: list[Subject], steps: int, seconds: float) -> None:
-    """Whole steps, one row after the other, round and round until the time is up."""
-    end, done = time.perf_counter() + seconds, 0
-    while done < 3 or (time.perf_counter() < end and done < 15):
+    """Whole steps, one row after the other, round and round until every ratio is known or time is up."""
+    end = time.perf_counter() + seconds
+    for done in range(ROUNDS[1]):
+        if done >= ROUNDS[0] and (all_known(subjects, "step_seconds") or time.perf_counter() > end):
+            return
         for subject in subjects:
             count = steps * subject.longer
             with contextlib.redirect_stderr(io.StringIO()):
@@ -104,15 +118,16 @@ def measure_steps(subjects: list[Subject], steps: int, seconds: float) -> None:
                 taken = time.perf_counter() - begun
             subject.step_seconds.append(taken / (count * subject.trainer.config.batch_size))
             subject.settle(taken / count)
-        done += 1
 
 
 def measure_data(subjects: list[Subject], steps: int, seconds: float) -> None:
     """Batches only, without a model."""
     for subject in subjects:
         subject.next_batch()
-    end, done = time.perf_counter() + seconds, 0
-    while done < 3 or (time.perf_counter() < end and done < 15):
+    end = time.perf_counter() + seconds
+    for done in range(ROUNDS[1]):
+        if done >= ROUNDS[0] and (all_known(subjects, "data_seconds") or time.perf_counter() > end):
+            return
         for subject in subjects:
             subject.drain()
             begun = time.perf_counter()
@@ -120,11 +135,39 @@ def measure_data(subjects: list[Subject], steps: int, seconds: float) -> None:
             taken = time.perf_counter() - begun
             subject.data_seconds.append(taken / samples)
             subject.settle(taken / steps)
-        done += 1
 
 
-def median(values: list[float]) -> float | None:
-    return statistics.median(values) if values else None
+def all_known(subjects: list[Subject], what: str) -> bool:
+    """Whether every row's interval is narrow, or clearly on one side of 1."""
+    for subject in subjects[1:]:
+        low, middle, high = interval(getattr(subjects[0], what), getattr(subject, what))
+        if (high - low) / 2 > NARROW * middle and low <= 1 <= high:
+            return False
+    return True
+
+
+def median(values: list[float]) -> float:
+    return statistics.median(values)
+
+
+def interval(before: list[float], after: list[float]) -> tuple[float, float, float]:
+    """Low, median and high of before/after, round by round: 95 % by resampling the rounds."""
+    ratios = [b / a for b, a in zip(before, after, strict=True)]
+    generator = random.Random(0)
+    medians = sorted(statistics.median(generator.choices(ratios, k=len(ratios))) for _ in range(400))
+    return medians[9], statistics.median(ratios), medians[-10]
+
+
+def phases(ladder: Ladder, row: Row, size: dict[str, Any], folder: Path) -> dict[str, float]:
+    """Where a step's time goes, as shares, from the SDK's own marks."""
+    marked = Row(row.label, row.seed, {**row.options, "run_name": "profile"})
+    subject = build(ladder, marked, size, folder)
+    trainer = subject.trainer
+    trainer.marks = RecordedMarks("profile", trainer.config.batch_size)
+    with trainer.marks, contextlib.redirect_stderr(io.StringIO()):
+        trainer.train_steps(12)
+        shares: dict[str, float] = trainer.marks.monitor.get_summary()["phases"]
+    return {name: round(share, 3) for name, share in shares.items()}
 
 
 def close(subjects: list[Subject]) -> None:

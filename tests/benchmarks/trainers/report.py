@@ -1,4 +1,4 @@
-"""The figures of a ladder as numbers, as a table, and as a picture."""
+"""The figures of a ladder as numbers, as tables, and as a picture."""
 
 from __future__ import annotations
 
@@ -6,129 +6,174 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.trainers.ladders import Ladder
-from tests.benchmarks.trainers.measure import Subject, median
+from tests.benchmarks.trainers.ladders import BEST, DOCUMENT, NAIVE, Ladder, not_measured
+
+Figures = dict[str, Any]
 
 
-def figures(ladder: Ladder, small: list[Subject], large: list[Subject], difference: float) -> dict[str, Any]:
-    """Rates and ratios; `met` is whether the ratios asked for were reached."""
-    result: dict[str, Any] = {
-        "recipe": ladder.recipe.name,
-        "command": f"python -m tests.benchmarks.trainers {ladder.recipe.name}",
+def figures(ladder: Ladder, kinds: dict[str, Figures]) -> Figures:
+    """Everything that was measured; `met` is whether the ratios asked for were reached."""
+    goals = [goal for kind, found in kinds.items() for goal in _goals(ladder, kind, found)]
+    return {
+        "recipe": ladder.name,
+        "command": f"python -m tests.benchmarks.trainers {ladder.name}",
         "date": time.strftime("%Y-%m-%d"),
+        "cpu_flags": _cpu_flags(),
         "claim": ladder.claim,
-        "sizes": {"small": ladder.small, "large": ladder.large},
-        "largest_loss_difference": difference,
-        "small": _rows(small),
-        "large": _rows(large),
+        "settled_later": list(ladder.settled_later),
+        "kinds": kinds,
+        "goals": goals,
+        "met": all(goal["ratio"] >= goal["least"] for goal in goals),
+        "not_measured": not_measured(ladder),
     }
-    result["goals"] = _goals(ladder, result)
-    result["met"] = all(goal["ratio"] >= goal["target"] for goal in result["goals"])
-    return result
 
 
-def _rows(subjects: list[Subject]) -> list[dict[str, Any]]:
-    naive = subjects[0]
-    rows = []
-    for subject in subjects:
-        step, data = median(subject.step_seconds), median(subject.data_seconds)
-        naive_step, naive_data = median(naive.step_seconds), median(naive.data_seconds)
-        rows.append(
-            {
-                "label": subject.row.label,
-                "seed": subject.row.seed,
-                "same_losses": subject.row.compare,
-                "samples_per_second": step and round(1 / step, 1),
-                "ratio": step and naive_step and round(naive_step / step, 2),
-                "data_samples_per_second": data and round(1 / data, 1),
-                "data_ratio": data and naive_data and round(naive_data / data, 2),
-            }
-        )
-    return rows
+def _goals(ladder: Ladder, kind: str, found: Figures) -> list[Figures]:
+    rows = {row["label"]: row for row in found["default"]["rows"]}
+    best, document, naive = (rows[label] for label in (BEST, DOCUMENT, NAIVE))
+    above = best["samples_per_second"] / document["samples_per_second"]
+    step, data = 1 / naive["samples_per_second"], 1 / naive["data_samples_per_second"]
+    limit = step / max(1e-12, step - data)
+    return [
+        {
+            "what": f"naive → best, default model and data, {kind}",
+            "least": ladder.goal,
+            "ratio": best["ratio"],
+            "limit_without_data": round(limit, 2),
+        },
+        {"what": f"document → best, {kind}", "least": 1.0, "ratio": round(above, 3)},
+    ]
 
 
-def _goals(ladder: Ladder, result: dict[str, Any]) -> list[dict[str, Any]]:
-    by_label = {row["label"]: row for row in result["small"]}
-    best = by_label["best: everything"]
-    key = "data_ratio" if ladder.recipe.name == "sequence" else "ratio"
-    what = "data path" if key == "data_ratio" else "end to end"
-    goals = [{"what": f"naive → best, {what}", "ratio": best[key], "target": ladder.target}]
-    for label, (_, target) in ladder.twins.items():
-        ratio = best["samples_per_second"] / by_label[label]["samples_per_second"]
-        goals.append({"what": f"{label} → best, end to end", "ratio": round(ratio, 2), "target": target})
-    for size in ("small", "large"):
-        rows = {row["label"]: row for row in result[size]}
-        ratio = (
-            rows["best: everything"]["samples_per_second"]
-            / rows["document: all of them"]["samples_per_second"]
-        )
-        goals.append({"what": f"document → best, {size} model", "ratio": round(ratio, 2), "target": 1.0})
-    return goals
+def _cpu_flags() -> list[str]:
+    """The vector instructions of this CPU."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return []
+    flags = next((line.split(":", 1)[1].split() for line in lines if line.startswith("flags")), [])
+    return sorted(flag for flag in flags if flag.startswith(("avx", "fma", "amx", "f16c")))
 
 
-def markdown(ladder: Ladder, result: dict[str, Any]) -> str:
-    """The table for docs/benchmarks."""
-    name = ladder.recipe.name
+def markdown(ladder: Ladder, result: Figures) -> str:
+    """The page for docs/benchmarks."""
     lines = [
-        f"# {name}: naive → document → best",
+        f"# {ladder.name}: naive → document → best",
         "",
-        f"`{result['command']}` on {result['date']}, CPU, 1 torch thread, interleaved medians, "
-        f"{result['seconds']} s. Losses of all rows equal the naive ones within "
-        f"{result['largest_loss_difference']:.1e} (rounding).",
+        f"`{result['command']}` on {result['date']}, CPU, 1 torch thread, interleaved rounds, "
+        f"{result['seconds']:.0f} s, load {result['load_before']} before. CPU: "
+        f"{next(iter(result['kinds'].values()))['machine']['cpu']} ({', '.join(result['cpu_flags'])}).",
         "",
         f"The document claims: {ladder.claim}.",
         "",
-        f"| row | seed | data path, samples/s | × | end to end {_size(ladder.small)}, samples/s | × |",
-        "|---|---|---:|---:|---:|---:|",
-    ]
-    for row in result["small"]:
-        label = row["label"] if row["same_losses"] else f"{row['label']} (other work, other losses)"
-        cells = (row["data_samples_per_second"], row["data_ratio"], row["samples_per_second"], row["ratio"])
-        lines.append(f"| {label} | {row['seed']} | {' | '.join(_number(cell) for cell in cells)} |")
-    for text, seed in result["not_measured"]:
-        lines.append(f"| {text} | {seed} | not measured here | | not measured here | |")
-    lines += [
+        *_headline(result),
+        *_asked_for(result),
+        *_phases(result),
+        *_single_rows(ladder, result),
+        "## Settled after a result was seen",
         "",
-        f"Larger model {_size(ladder.large)}, end to end:",
+        *[f"- {text}" for text in ladder.settled_later],
         "",
-        "| row | samples/s | × |",
-        "|---|---:|---:|",
+        f"![ladder](trainers_{ladder.name}.png)",
+        "",
     ]
-    for row in result["large"]:
-        lines.append(f"| {row['label']} | {_number(row['samples_per_second'])} | {_number(row['ratio'])} |")
-    lines += ["", "| asked for | least | measured |", "|---|---:|---:|"]
-    lines += [f"| {goal['what']} | ×{goal['target']} | ×{goal['ratio']} |" for goal in result["goals"]]
-    return "\n".join([*lines, "", f"![ladder](trainers_{name}.png)", ""])
+    return "\n".join(lines)
+
+
+def _headline(result: Figures) -> list[str]:
+    lines = ["## Default model and data, end to end", ""]
+    lines += ["| rung | " + " | ".join(f"{kind}, samples/s | ×" for kind in result["kinds"]) + " |"]
+    lines += ["|---|" + "---:|---:|" * len(result["kinds"])]
+    per_kind = [found["default"]["rows"] for found in result["kinds"].values()]
+    for rows in zip(*per_kind, strict=True):
+        cells = [f"{_number(row['samples_per_second'])} | {_ratio(row)}" for row in rows]
+        lines.append(f"| {rows[0]['label']} | {' | '.join(cells)} |")
+    for kind, found in result["kinds"].items():
+        part = found["default"]
+        lines += ["", f"{kind}: on in best: {', '.join(part['on_in_best'])}; largest difference of a loss "
+                      f"from the naive run {part['largest_loss_difference']:.1e} (rounding)."]  # fmt: skip
+    return [*lines, ""]
+
+
+def _asked_for(result: Figures) -> list[str]:
+    lines = ["| asked for | least | measured | with loading for nothing |", "|---|---:|---:|---:|"]
+    for goal in result["goals"]:
+        limit = f"×{goal['limit_without_data']}" if "limit_without_data" in goal else ""
+        lines.append(f"| {goal['what']} | ×{goal['least']} | ×{goal['ratio']:.2f} | {limit} |")
+    note = "The last column is the naive step without its data path: what no loader can exceed."
+    return [*lines, "", note, ""]
+
+
+def _phases(result: Figures) -> list[str]:
+    lines = [
+        "Where the time of a step goes (default model):",
+        "",
+        "| rung | kind | shares |",
+        "|---|---|---|",
+    ]
+    for kind, found in result["kinds"].items():
+        for label, shares in found["phases"].items():
+            parts = ", ".join(f"{name} {share:.0%}" for name, share in shares.items() if share >= 0.01)
+            lines.append(f"| {label} | {kind} | {parts} |")
+    return [*lines, ""]
+
+
+def _single_rows(ladder: Ladder, result: Figures) -> list[str]:
+    lines: list[str] = []
+    for kind, found in result["kinds"].items():
+        part = found["small"]
+        lines += [f"## Single optimizations, small model {_size(part['size'])}, {kind}", ""]
+        lines += ["| row | seed | data path, samples/s | × | end to end, samples/s | × | interval |"]
+        lines += ["|---|---|---:|---:|---:|---:|---|"]
+        for row in part["rows"]:
+            label = row["label"] if row["same_losses"] else f"{row['label']} (other work, other losses)"
+            cells = [_number(row["data_samples_per_second"]), _number(row["data_ratio"])]
+            cells += [_number(row["samples_per_second"]), _ratio(row), _interval(row)]
+            lines.append(f"| {label} | {row['seed']} | {' | '.join(cells)} |")
+        lines.append("")
+    lines += ["| not measured here | seed |", "|---|---|"]
+    lines += [f"| {text} | {seed} |" for text, seed in result["not_measured"]]
+    return [*lines, ""]
+
+
+def _ratio(row: Figures) -> str:
+    return f"{row['ratio']:.2f}"
+
+
+def _interval(row: Figures) -> str:
+    low, high = row["interval"]
+    text = f"{low:.2f}–{high:.2f}"
+    return f"{text}: no effect seen" if low <= 1 <= high and row["label"] != NAIVE else text
 
 
 def _size(options: dict[str, Any]) -> str:
     return "(" + ", ".join(f"{key} {value}" for key, value in options.items()) + ")"
 
 
-def _number(value: float | None) -> str:
-    return "—" if value is None else f"{value:,.0f}" if value >= 100 else f"{value:.2f}"
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.2f}"
 
 
-def picture(ladder: Ladder, result: dict[str, Any], path: Path) -> None:
-    """Horizontal bars, naive at the top; data path beside end to end."""
+def picture(ladder: Ladder, result: Figures, path: Path) -> None:
+    """Horizontal bars with their intervals: the three rungs at default size, both kinds of CPU."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    rows = [row for row in result["small"] if row["same_losses"]][::-1]
-    labels = [row["label"] for row in rows]
-    figure, axes = plt.subplots(1, 2, figsize=(12, 0.36 * len(rows) + 1.6), sharey=True)
-    for axis, key, title in zip(axes, ("ratio", "data_ratio"), ("end to end", "data path only"), strict=True):
-        values = [row[key] or 0 for row in rows]
-        colours = ["#2a9d5c" if label.startswith("best") else "#4a7ab5" for label in labels]
-        bars = axis.barh(labels, values, color=colours)
-        axis.bar_label(bars, [f"×{value:.2f}" for value in values], padding=3, fontsize=8)
-        axis.set_title(f"{title}, times the naive rate", fontsize=10)
+    figure, axes = plt.subplots(1, len(result["kinds"]), figsize=(12, 2.6), sharey=True)
+    for axis, (kind, found) in zip(axes, result["kinds"].items(), strict=True):
+        rows = found["default"]["rows"][::-1]
+        values = [row["ratio"] for row in rows]
+        errors = [[v - row["interval"][0] for v, row in zip(values, rows, strict=True)],
+                  [row["interval"][1] - v for v, row in zip(values, rows, strict=True)]]  # fmt: skip
+        labels = [row["label"].partition(":")[0] for row in rows]
+        bars = axis.barh(labels, values, xerr=errors, color=["#2a9d5c", "#4a7ab5", "#9aa5b1"])
+        axis.bar_label(bars, [f"×{value:.2f}" for value in values], padding=6, fontsize=8)
+        axis.set_title(f"{kind}: times the naive rate", fontsize=10)
         axis.axvline(1, color="grey", linewidth=0.8)
-        axis.set_xscale("log")
         axis.margins(x=0.18)
-    figure.suptitle(f"{ladder.recipe.name} {_size(ladder.small)} on a CPU, one thread", fontsize=11)
+    figure.suptitle(f"{ladder.name}, default model and data, one CPU thread", fontsize=11)
     figure.tight_layout()
     figure.savefig(path, dpi=110)
     plt.close(figure)

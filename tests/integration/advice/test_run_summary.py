@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import wait_for
+from tests.conftest import PATIENCE, wait_for
 
 TRAINING = """
     import sys, time, torch
@@ -67,7 +67,7 @@ def run(
         env=env,
         capture_output=True,
         text=True,
-        timeout=90,
+        timeout=PATIENCE,
     )
     return done, json.loads(target.read_text())
 
@@ -112,15 +112,16 @@ def test_a_command_that_never_trains_is_told_so(tmp_path: Path, surroundings: di
 def test_analyze_ends_the_script_after_the_iterations(tmp_path: Path, surroundings: dict[str, str]) -> None:
     path = script(tmp_path, "break")
     command = gpumon("analyze", "--json", "--iterations", "50", "--", sys.executable, str(path), "100000")
-    done = subprocess.run(command, env=surroundings, capture_output=True, text=True, timeout=90)
+    done = subprocess.run(command, env=surroundings, capture_output=True, text=True, timeout=PATIENCE)
     report = json.loads(done.stdout)
     assert done.returncode == 0 and 50 <= report["steps"] <= 70
     assert report["findings"][0]["id"] == "input.slow_getitem"
 
 
 @pytest.mark.slow
-def test_an_interrupt_reaches_the_script_and_the_report_is_written(
-    tmp_path: Path, surroundings: dict[str, str]
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_reaches_the_script_and_is_no_failure(
+    tmp_path: Path, surroundings: dict[str, str], number: signal.Signals
 ) -> None:
     target = tmp_path / "report.json"
     command = gpumon(
@@ -130,7 +131,10 @@ def test_an_interrupt_reaches_the_script_and_the_report_is_written(
         command, env=surroundings, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
     )
     rings = Path(surroundings["GPUMON_DIR"])
-    wait_for(lambda: list(rings.glob("*.ring")), seconds=60)
-    child.send_signal(signal.SIGINT)
-    _, words = child.communicate(timeout=60)
-    assert json.loads(target.read_text())["run"] and "gpumon" in words
+    wait_for(lambda: list(rings.glob("*.ring")))
+    child.send_signal(number)
+    _, words = child.communicate(timeout=PATIENCE)
+    report = json.loads(target.read_text())
+    assert report["run"] and "gpumon" in words
+    assert report["state"] == "ended", "somebody's wish is no failure"
+    assert "trend.ended_abnormally" not in [finding["id"] for finding in report["findings"]]

@@ -8,15 +8,15 @@ import re
 import signal
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from monitor.client import Client
-from tests.conftest import wait_for
+from tests.conftest import PATIENCE, wait_for
 
 GPUMON = [sys.executable, "-m", "monitor.cli.main"]
 
@@ -35,25 +35,33 @@ class Daemon:
     """Started on entering, ended on leaving; `log` is what it said."""
 
     def __init__(
-        self, folder: Path, *options: str, environment: dict[str, str] | None = None, interval: str = "0.2"
+        self,
+        folder: Path,
+        *options: str,
+        environment: dict[str, str] | None = None,
+        interval: str = "0.2",
+        through: Sequence[str] = (),
     ) -> None:
+        """`through`: a command to start it with, such as prlimit."""
         self.folder = folder
-        self.socket = folder / "rings" / "gpumon.sock"
+        self.socket = folder / "gpumon.sock"
         self.options = ("--interval", interval, *options)
         self._environment = environment or {}
+        self._through = through
         self._log = folder / "daemon.log"
         self.process: subprocess.Popen[bytes] | None = None
 
     def command(self) -> list[str]:
         base = ["--dir", str(self.folder / "rings"), "--store", str(self.folder / "history.db")]
+        base += ["--socket", str(self.socket)]
         listen = [] if "--listen" in self.options else ["--listen", "127.0.0.1:0"]
-        return [*GPUMON, "daemon", *base, *listen, *self.options]
+        return [*self._through, *GPUMON, "daemon", *base, *listen, *self.options]
 
     def __enter__(self) -> Daemon:
         with self._log.open("wb") as log:
             environment = clean_environment(**self._environment)
             self.process = subprocess.Popen(self.command(), env=environment, stderr=log, stdout=log)
-        wait_for(self._serving, seconds=20)
+        wait_for(self._serving)
         return self
 
     def _serving(self) -> bool:
@@ -90,7 +98,7 @@ class Daemon:
             self.url + path, headers={k.replace("_", "-"): v for k, v in headers.items()}
         )
         try:
-            with urllib.request.urlopen(request, timeout=5) as answer:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
                 return answer.status, {k.lower(): v for k, v in answer.headers.items()}, answer.read()
         except urllib.error.HTTPError as error:
             return error.code, {k.lower(): v for k, v in error.headers.items()}, error.read()
@@ -105,10 +113,8 @@ class Daemon:
                 return float(line.rpartition(" ")[2])
         return None
 
-    def stop(self, number: int = signal.SIGTERM) -> tuple[int, float]:
-        """Exit code, and the seconds from the signal to the end."""
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        """Its exit code."""
         assert self.process is not None
-        begin = time.monotonic()
         self.process.send_signal(number)
-        code = self.process.wait(10)
-        return code, time.monotonic() - begin
+        return self.process.wait(60)

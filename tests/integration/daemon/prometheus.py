@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.conftest import PATIENCE
+
 CONFIG = """
 global: {{scrape_interval: 1s, scrape_timeout: 1s}}
 scrape_configs:
@@ -43,7 +45,7 @@ def prometheus(program: str, folder: Path, targets: list[str]) -> Iterator[Calla
 def _ask(port: int, query: str) -> list[float]:
     url = f"http://127.0.0.1:{port}/api/v1/query?" + urllib.parse.urlencode({"query": query})
     try:
-        with urllib.request.urlopen(url, timeout=5) as answer:
+        with urllib.request.urlopen(url, timeout=PATIENCE) as answer:
             found = json.load(answer)
     except OSError:
         return []

@@ -12,22 +12,20 @@ from pathlib import Path
 import pytest
 
 from monitor.client import Client
-from monitor.snapshot import decode
-from tests.conftest import wait_for
+from monitor.model.snapshot import decode
+from tests.conftest import PATIENCE, wait_for
 from tests.integration.daemon.process import GPUMON, Daemon, clean_environment
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_within_two_seconds_with_streams_open(tmp_path: Path, number: int) -> None:
+def test_a_signal_ends_it_with_streams_open(tmp_path: Path, number: int) -> None:
     with Daemon(tmp_path, "--source", "simulated") as daemon:
         streams = [Client(daemon.url).stream(reconnect=False), daemon.client().stream(reconnect=False)]
         for stream in streams:
             next(stream)
         idle = socket.create_connection(("127.0.0.1", daemon.port))
-        code, seconds = daemon.stop(number)
+        assert daemon.stop(number) == 0
         idle.close()
-    assert code == 0
-    assert seconds < 2.0
     assert not daemon.socket.exists()
     assert "Traceback" not in daemon.log
 
@@ -44,7 +42,7 @@ def test_the_second_on_the_same_directory_port_or_socket_is_told_who_has_it(tmp_
         for what, options in cases.items():
             done = subprocess.run(
                 [*GPUMON, "daemon", "--source", "none", "--store", "none", *options],
-                env=clean_environment(), capture_output=True, text=True, timeout=20,
+                env=clean_environment(), capture_output=True, text=True, timeout=PATIENCE,
             )  # fmt: skip
             assert done.returncode == 4, done.stderr
             assert f"another gpumon daemon (pid {first.process.pid}) has {what}" in done.stderr
@@ -67,7 +65,7 @@ def test_a_client_follows_a_daemon_through_its_restart(tmp_path: Path) -> None:
     stop = threading.Event()
 
     def follow() -> None:
-        for snapshot in Client(f"unix:{tmp_path}/rings/gpumon.sock").stream():
+        for snapshot in Client(f"unix:{tmp_path}/gpumon.sock").stream():
             seen.append(snapshot.seq)
             if stop.is_set():
                 return
@@ -94,7 +92,7 @@ def test_a_client_follows_a_daemon_through_its_restart(tmp_path: Path) -> None:
         (["--scenario", "/tmp/x.toml"], "a scenario only steers the simulated source"),
         (["--config", "/none/config.toml"], "cannot read the config file /none/config.toml"),
         (["--policy", "/none/policy.toml"], "cannot read the policy file"),
-        (["--listen", "203.0.113.7:9835"], "cannot listen on 203.0.113.7:9835"),
+        (["--listen", "203.0.113.7:10835"], "cannot listen on 203.0.113.7:10835"),
         (["--web-config", "/none/web.yml"], "cannot read the web-config file"),
     ],
 )
@@ -105,7 +103,7 @@ def test_bad_input_is_one_sentence_and_exit_2(tmp_path: Path, options: list[str]
         env=clean_environment(),
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=PATIENCE,
     )
     assert done.returncode == 2 and done.stdout == ""
     assert sentence in done.stderr and "Traceback" not in done.stderr
@@ -125,13 +123,13 @@ def test_status_without_a_daemon_reads_by_itself_and_says_so(tmp_path: Path) -> 
     environment = clean_environment(GPUMON_DIR=str(tmp_path), GPUMON_LISTEN="127.0.0.1:9")
     done = subprocess.run([*GPUMON, "status"], env=environment, capture_output=True, text=True, check=True)
     assert "read now, no daemon" in done.stdout
-    done = subprocess.run(
+    answer = subprocess.run(
         [*GPUMON, "status", "--json", "--source", "simulated"],
         env=environment,
         capture_output=True,
         check=True,
     )
-    snapshot = decode(done.stdout)
+    snapshot = decode(answer.stdout)
     assert snapshot.seq == 2 and snapshot.gpus[0].simulated
     assert snapshot.host.cpu and snapshot.host.cpu.utilization_ratio is not None, "rates need two readings"
 
@@ -148,6 +146,9 @@ def test_systemd_is_told_when_it_is_ready_and_gets_priorities(tmp_path: Path) ->
             assert channel.recv(4096) == b"STOPPING=1"
 
 
-def test_the_socket_is_for_its_user_and_group_only(tmp_path: Path) -> None:
-    with Daemon(tmp_path, "--source", "none") as daemon:
-        assert os.stat(daemon.socket).st_mode & 0o777 == 0o660
+@pytest.mark.parametrize(("options", "mode"), [((), 0o600), (("--socket-mode", "0666"), 0o666)])
+def test_the_socket_is_for_its_user_only_unless_told(
+    tmp_path: Path, options: tuple[str, ...], mode: int
+) -> None:
+    with Daemon(tmp_path, "--source", "none", *options) as daemon:
+        assert os.stat(daemon.socket).st_mode & 0o777 == mode

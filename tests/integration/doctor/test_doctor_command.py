@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from monitor.doctor.check import all_checks
-from tests.conftest import wait_for
+from tests.conftest import PATIENCE, wait_for
 
 
 def doctor(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
@@ -22,7 +22,7 @@ def doctor(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-m", "monitor.cli.main", "doctor", *arguments],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         env={**clean, **environ},
     )
 
@@ -58,7 +58,7 @@ def test_the_text_is_readable_without_colour(options: list[str]) -> None:
     answer = doctor(*options)
     assert "\x1b" not in answer.stdout
     lines = answer.stdout.splitlines()
-    assert max(map(len, lines)) <= 100
+    assert all(len(line) <= 100 or max(map(len, line.split())) > 50 for line in lines), "a path is one word"
     assert lines[-1].startswith(f"{len(all_checks())} check(s): ")
     assert all(line[:4] in ("PASS", "WARN", "FAIL", "SKIP", "    ", "") for line in lines[:-1])
     assert answer.stderr == ""
@@ -76,17 +76,21 @@ def test_an_unusable_directory_fails_with_a_remedy(options: list[str], tmp_path:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 def test_a_directory_of_somebody_else_is_not_writable(tmp_path: Path) -> None:
-    """As an ordinary user, in a directory that belongs to root."""
+    """As an ordinary user, in a directory of root's. Python's own files may be root's, too: what is
+    needed of them is imported before."""
     closed = Path("/dev/shm") / f"gpumon-test-{os.getpid()}"
     closed.mkdir(mode=0o755)
     code = (
         "import os, sys; from monitor.cli.main import main; from monitor.doctor.check import all_checks\n"
-        "import monitor.cli.doctor; all_checks(); os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
+        "import tomllib, monitor.cli.doctor\n"
+        "all_checks(); os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
         f"options = ['--json', '--only=ring-directory', '--dir', {str(closed)!r}, '--config=/dev/null']\n"
         "sys.exit(main(['doctor', *options]))"
     )
     try:
-        answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+        answer = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE
+        )
     finally:
         closed.rmdir()
     assert answer.returncode == 1, answer.stderr
@@ -115,10 +119,10 @@ def test_a_running_daemon_is_recognised_on_port_and_socket(tmp_path: Path) -> No
         stderr=subprocess.DEVNULL,
     )
     try:
-        answer = wait_for(lambda: _with_daemon(options, daemon), seconds=30)
+        answer = wait_for(lambda: _with_daemon(options, daemon))
     finally:
         daemon.terminate()
-        daemon.wait(timeout=10)
+        daemon.wait(timeout=PATIENCE)
     found = checks(answer)
     assert answer.returncode == 0, answer.stdout
     assert found["daemon"]["facts"]["gpus"] == 2
@@ -160,7 +164,7 @@ def test_torch_is_not_loaded_into_the_command(options: list[str]) -> None:
         f"main(['doctor', '--json', *{options!r}])\n"
         "assert not {'torch', 'textual', 'pynvml'} & set(sys.modules), 'loaded'"
     )
-    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE)
     assert answer.returncode == 0, answer.stderr
 
 

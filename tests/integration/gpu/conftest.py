@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from monitor.snapshot import Gpu, Source
-from tests.conftest import require_program, wait_for
+from monitor.model.gpu import Gpu, Source
+from tests.conftest import PATIENCE, require_program, wait_for
 from tests.nvml.standin import StandIn
 
 
@@ -37,22 +37,25 @@ class Reader:
     def read(self) -> Answer:
         return self._ask("read")
 
-    def until(self, good: Callable[[Answer], object], seconds: float = 20.0) -> Answer:
+    def until(self, good: Callable[[Answer], object]) -> Answer:
         """Read until `good`, 20 times a second; the answer that was."""
 
         def attempt() -> Answer | None:
             answer = self.read()
             return answer if good(answer) else None
 
-        found = wait_for(attempt, seconds=seconds)
+        found = wait_for(attempt)
         assert found is not None
         return found
 
-    def close(self) -> float:
-        """Close the source; how long it took. The process must end by itself afterwards."""
-        seconds = self._ask("close").seconds
-        assert self._child.wait(timeout=10) == 0
-        return seconds
+    def quickest(self, ticks: int = 5) -> float:
+        """Seconds of the quickest of some ticks: what else the machine does cannot make it quicker."""
+        return min(self.read().seconds for _ in range(ticks))
+
+    def close(self) -> None:
+        """Close the source. The process must end by itself afterwards."""
+        self._ask("close")
+        assert self._child.wait(timeout=PATIENCE) == 0
 
     def kill(self) -> None:
         self._child.kill()

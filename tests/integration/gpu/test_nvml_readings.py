@@ -6,8 +6,9 @@ import os
 from collections.abc import Callable
 
 import pytest
+from msgspec.structs import astuple
 
-from monitor.snapshot import THROTTLE_REASONS, Activity, Errors, Gpu, Nvlink, Pcie
+from monitor.model.gpu import THROTTLE_REASONS, Activity, Errors, Gpu, Nvlink, Pcie
 from tests.integration.gpu.conftest import Answer, Reader
 from tests.nvml.standin import MigSlice, Proc, StandIn
 
@@ -48,6 +49,7 @@ def test_every_reading_arrives_in_base_units(nvml: StandIn, open_reader: Open) -
         "memory_used_bytes": 20 * GIB,
         "memory_total_bytes": 80 * GIB,
         "memory_reserved_bytes": 600 << 20,
+        "memory_free_bytes": (60 * 1024 - 600) << 20,
         "power_watts": 251.5,
         "power_limit_watts": 400.0,
         "energy_joules": 123456.789,
@@ -60,6 +62,15 @@ def test_every_reading_arrives_in_base_units(nvml: StandIn, open_reader: Open) -
         "sm_clock_max_hertz": 1980e6,
         "memory_clock_hertz": 2619e6,
         "memory_clock_max_hertz": 2619e6,
+        "graphics_clock_hertz": 1755e6,
+        "video_clock_hertz": 1500e6,
+        "compute_mode": "default",
+        "recovery_action": "none",
+        "fabric_state": "completed",
+        "fabric_health": "healthy",
+        "virtualization": "none",
+        "vgpus": None,
+        "vgpu_licensed": None,
         "pstate": 0,
         "fan_ratio": 0.35,
         "mig_enabled": False,
@@ -74,7 +85,16 @@ def test_every_reading_arrives_in_base_units(nvml: StandIn, open_reader: Open) -
     assert gpu.nvlink.transmit_bytes_per_second == pytest.approx(3e6 * 1024, rel=0.05)
     assert gpu.nvlink.receive_bytes_per_second == pytest.approx(2e6 * 1024, rel=0.05)
     assert gpu.nvlink.bandwidth_bytes_per_second == 4 * 26562e6
-    assert gpu.activity == Activity(0.815, 0.332, 0.221, pytest.approx(0.448))
+    told = (0.815, 0.332, 0.221, 0.448, 0.901, 0.011, 0.152, 0.073)
+    assert astuple(gpu.activity) == pytest.approx(told)
+    counted = {reason: seconds for reason, seconds in gpu.throttle_seconds.items() if seconds}
+    assert counted == {
+        "sw_power_cap": 12.5,
+        "thermal": 1.5,
+        "low_utilization": 7.0,
+        "sw_thermal_slowdown": 0.25,
+    }
+    assert len(gpu.throttle_seconds) == 9
     assert [(p.pid, p.kind, p.memory_bytes, p.sm_ratio) for p in gpu.processes] == [
         (os.getpid(), "compute", 6 * GIB, 0.55)
     ]
@@ -119,7 +139,7 @@ def test_what_a_card_does_not_answer_is_absent_and_not_asked_every_tick(
     known = {"index", "uuid", "name", "state", "pci_bus_id", "minor", "simulated", "age_seconds"}
     for name in Gpu.__struct_fields__:
         if name not in known:
-            empty = (None, Pcie(), Nvlink(), Errors(), Activity(), (), {})
+            empty: tuple[object, ...] = (None, Pcie(), Nvlink(), Errors(), Activity(), (), {}, "unknown")
             assert getattr(gpu, name) in empty, name
     assert gpu.state == "ok" and first.source is not None and first.source.ok
     after = nvml.calls()
@@ -159,11 +179,12 @@ def test_pcie_counters_replace_the_slow_call(nvml: StandIn, open_reader: Open) -
 
 
 def test_a_slow_pcie_call_does_not_slow_the_tick(nvml: StandIn, open_reader: Open) -> None:
+    delay = 1.0
     for index in range(3):
-        nvml.gpu(index).set(pcie_delay=150_000)
+        nvml.gpu(index).set(pcie_delay=int(1e6 * delay))
     reader = open_reader()
     reader.read()
-    assert max(reader.read().seconds for _ in range(5)) < 0.15
+    assert reader.quickest() < delay, "a tick is quicker than one slow call: it waits for none"
     reader.until(lambda a: a.gpus[2].pcie.receive_bytes_per_second == 9.5e9)
 
 
@@ -204,3 +225,72 @@ def test_xid_events_are_counted_per_gpu(nvml: StandIn, open_reader: Open) -> Non
     assert answer.gpus[2].errors.xid_last == 31 and answer.gpus[2].errors.xid_last_time is not None
     assert answer.gpus[0].errors.xid_counts == {}
     assert reader.read().gpus[2].errors.xid_counts == {"79": 1, "31": 2}
+
+
+def test_an_event_counts_for_the_gpu_it_names(nvml: StandIn, open_reader: Open) -> None:
+    reader = open_reader()
+    reader.read()
+    nvml.gpu(0).xid(48, names=2)
+    answer = reader.until(lambda a: a.gpus[2].errors.xid_counts)
+    assert answer.gpus[2].errors.xid_counts == {"48": 1}
+    assert answer.gpus[0].errors.xid_counts == {}
+
+
+def test_nvlink_errors_are_the_cards_sum_or_that_of_its_links(nvml: StandIn, open_reader: Open) -> None:
+    """The stand-in's link n has n errors more than its first one. The sum of CRC flits is refused and that of
+    replays is 0; the other two are the card's own."""
+    link = open_reader().read().gpus[0].nvlink
+    assert link.errors == {"crc_flit": 4 * 10 + 6, "crc_data": 86, "replay": 4 * 30 + 6, "recovery": 6}
+    assert [one.errors["replay"] for one in link.links] == [30, 31, 32, 33]
+    assert all(one.up and one.transmit_bytes and one.receive_bytes for one in link.links)
+
+
+def test_links_beyond_the_twelfth_are_told_by_scope(nvml: StandIn, open_reader: Open) -> None:
+    nvml.gpu(0).set(nvlink_links=18, nvlink_dl_replay=100, nvlink_dl_recovery=0, nvlink_dl_crc=5)
+    link = open_reader().read().gpus[0].nvlink
+    assert len(link.links) == link.links_active == 18
+    assert link.links[17].errors == {"crc": 22, "replay": 117, "recovery": 17}
+    assert link.links[11].errors == {"crc_flit": 21, "crc_data": 31, "crc": 16, "replay": 111, "recovery": 11}
+    assert link.errors["crc"] == sum(5 + number for number in range(18))
+
+
+@pytest.mark.parametrize("refused", [True, False], ids=["refused", "0"])
+def test_nvlink_traffic_is_the_sum_of_the_links_where_the_card_tells_none(
+    nvml: StandIn, open_reader: Open, refused: bool
+) -> None:
+    if refused:
+        nvml.gpu(0).absent("nvlink_tx_rate", "nvlink_rx_rate")
+    else:
+        nvml.gpu(0).set(nvlink_tx_rate=0, nvlink_rx_rate=0)
+    answer = open_reader().until(lambda a: a.gpus[0].nvlink.transmit_bytes_per_second)
+    link = answer.gpus[0].nvlink
+    assert link.transmit_bytes_per_second == pytest.approx(4 * 750_000 * 1024, rel=0.05)
+    assert link.receive_bytes_per_second == pytest.approx(4 * 500_000 * 1024, rel=0.05)
+    assert link.transmit_bytes == sum(one.transmit_bytes or 0 for one in link.links)
+
+
+def test_new_cards_count_bytes_of_links_not_kibibytes(nvml: StandIn, open_reader: Open) -> None:
+    nvml.gpu(0).absent("nvlink_tx_rate", "nvlink_link_tx_rate")
+    nvml.gpu(0).set(nvlink_link_tx_bytes_rate=1_000_000_000)
+    answer = open_reader().until(lambda a: a.gpus[0].nvlink.transmit_bytes_per_second)
+    assert answer.gpus[0].nvlink.transmit_bytes_per_second == pytest.approx(4e9, rel=0.05)
+
+
+def test_a_card_that_needs_help_says_so(nvml: StandIn, open_reader: Open) -> None:
+    nvml.gpu(0).set(recovery_action=4, fabric_state=2, fabric_health=2, compute_mode=3, virtualization=3)
+    nvml.gpu(0).set(license=5, vgpus=5)
+    nvml.gpu(1).set(license=0, fabric_state=0, compute_mode=9)
+    nvml.gpu(1).absent("fabric_health")
+    first, second, *_ = open_reader().read().gpus
+    condition = (first.recovery_action, first.fabric_state, first.fabric_health)
+    assert condition == ("drain_and_reset", "in_progress", "unhealthy")
+    assert (first.compute_mode, first.virtualization) == ("exclusive_process", "host_vgpu")
+    assert (first.vgpus, first.vgpu_licensed) == (5, True)
+    assert (second.fabric_state, second.fabric_health, second.compute_mode) == (None, None, None)
+    assert (second.vgpus, second.vgpu_licensed) == (None, False)
+
+
+def test_old_drivers_tell_the_fabric_without_its_health(nvml: StandIn, open_reader: Open) -> None:
+    nvml.gpu(0).absent("fabric_health")
+    gpu = open_reader().read().gpus[0]
+    assert (gpu.fabric_state, gpu.fabric_health) == ("completed", None)

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from grafana.preview import write
+from docs.tools.grafana_preview.sheet import write
 from tests.integration.grafana.stage import FIXED, MANY, NAIVE, stage
 
 OUT = Path(__file__).resolve().parents[3] / "docs" / "images"
@@ -19,7 +19,7 @@ CHOSEN = {
     "run-ranks": {"run": MANY},
     "compare": {"run_a": NAIVE, "run_b": FIXED},
 }
-FLEET = {
+FLEET: dict[str, dict[str, tuple[str, ...]]] = {
     "gpu-node-3": {"llama-pretrain": ("--ranks", "8", "--data", "0.03", "--slurm-job", "5120")},
     "gpu-node-4": {
         "bert-finetune": ("--ranks", "4", "--gpus", "4", "--data", "0.22", "--slurm-job", "5133"),

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from grafana.answers import Prometheus, QueryError, Span
+from docs.tools.grafana_preview.answers import Prometheus, QueryError, Span
 from grafana.build import HERE
-from tests.conftest import wait_for
+from tests.conftest import PATIENCE, wait_for
 from tests.integration.daemon.process import Daemon, clean_environment
 
 SCENARIO = """
@@ -118,13 +118,13 @@ def prometheus(
         f"--web.listen-address=127.0.0.1:{port}", "--enable-feature=exemplar-storage", *options,
     ]  # fmt: skip
     with child(command, folder / "prometheus.log"):
-        wait_for(lambda: _ready(port), seconds=30)
+        wait_for(lambda: _ready(port))
         yield Prometheus(f"http://127.0.0.1:{port}")
 
 
 def _ready(port: int, path: str = "/-/ready") -> bool:
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=2) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=PATIENCE) as answer:
             return bool(answer.status == 200)
     except OSError:
         return False
@@ -144,7 +144,7 @@ def central(folder: Path) -> Iterator[int]:
         f"-httpListenAddr=127.0.0.1:{port}",
     ]
     with child([*command, "-search.latencyOffset=0s"], folder / "central.log"):
-        wait_for(lambda: _ready(port, "/health"), seconds=30)
+        wait_for(lambda: _ready(port, "/health"))
         yield port
 
 
@@ -207,7 +207,7 @@ def stage(
             home = {"GPUMON_DIR": str(a / "rings"), "GPUMON_RUN_ID": name, "PYTHONPATH": os.getcwd()} | SLURM
             stack.enter_context(child(trainer(name, data, 0.012, lasts), folder / f"{name}.log", **home))
         stack.enter_context(replay(b, MANY, "--ranks", "3", "--gpus", "3", "--straggler", "2"))
-        wait_for(lambda: _seen(asked), seconds=40, every=0.5)
+        wait_for(lambda: _seen(asked), every=0.5)
         time.sleep(max(0.0, start + seconds - time.time()))
         yield asked, Span(start, time.time(), 1.0)
 

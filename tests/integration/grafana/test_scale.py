@@ -19,7 +19,6 @@ def test_everything_scraped_arrives_in_the_centre(monkeypatch: pytest.MonkeyPatc
     level = scale.measure(ranks=8, nodes=2, seconds=4.0)
     assert scale.sound(level), level
     assert 800 < level.series_per_node < 2000
-    assert level.daemon_rss_mib < 100 and level.scrape_ms < 500
 
 
 def made_up(ranks: int) -> dict[str, float]:

@@ -14,11 +14,11 @@ import msgspec
 import psutil
 import pytest
 
-from monitor.clock import Moment
 from monitor.host.portable import PortableHost
 from monitor.host.reader import HostReader
-from monitor.snapshot import Process
-from tests.conftest import wait_for
+from monitor.model.clock import Moment
+from monitor.model.host import Process
+from tests.conftest import PATIENCE, wait_for
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 
@@ -26,7 +26,7 @@ TRAINER = """
 import multiprocessing, sys, threading, time
 
 def work(busy):
-    until = time.monotonic() + 60
+    until = time.monotonic() + 3600
     while time.monotonic() < until:
         if not busy:
             time.sleep(0.1)
@@ -98,13 +98,13 @@ def test_workers_are_found_however_they_are_started(start: Start, method: str) -
         reader = HostReader()
         found = read(reader, trainer.pid)
         reader.close()
-        return found if len(workers_of(found)) == 3 else None
+        started = [worker for worker in workers_of(found) if worker.rss_bytes and worker.threads == 1]
+        return found if len(started) == 3 else None
 
     found = wait_for(all_there)
     assert found is not None
     assert found[trainer.pid].role == "trainer"
     assert {process.rank for process in found.values()} == {0}
-    assert all(process.rss_bytes and process.threads == 1 for process in workers_of(found))
 
 
 def test_what_is_known_about_a_trainer(start: Start, reader: HostReader) -> None:
@@ -122,20 +122,36 @@ def test_what_is_known_about_a_trainer(start: Start, reader: HostReader) -> None
 
 
 def test_cpu_is_in_cores_and_told_per_process(start: Start, reader: HostReader) -> None:
+    """Each figure lies between two that psutil gives: of a longer and of a shorter time than ours."""
     trainer = start(workers=2, busy=1)
-    before = read(reader, trainer.pid)
-    assert all(process.cpu_ratio is None for process in before.values())
-    used = {pid: sum(psutil.Process(pid).cpu_times()[:2]) for pid in before}
-    begin = time.monotonic()
-    time.sleep(1.0)
-    after = read(reader, trainer.pid)
-    passed = time.monotonic() - begin
-    busy, idle = sorted(workers_of(after), key=lambda worker: -(worker.cpu_ratio or 0))
-    expected = (sum(psutil.Process(busy.pid).cpu_times()[:2]) - used[busy.pid]) / passed
-    assert busy.cpu_ratio == pytest.approx(expected, abs=0.1)
-    assert (busy.cpu_ratio or 0) > 0.1
-    assert idle.cpu_ratio is not None
-    assert idle.cpu_ratio < 0.1
+    workers = psutil.Process(trainer.pid).children()
+    first = Usage(workers)
+    assert all(process.cpu_ratio is None for process in read(reader, trainer.pid).values())
+    second = Usage(workers)
+    wait_for(lambda: max(Usage(workers).since(second)) > 0.5)
+    third = Usage(workers)
+    after = {process.pid: process.cpu_ratio for process in workers_of(read(reader, trainer.pid))}
+    fourth = Usage(workers)
+    told = [after[worker.pid] or 0.0 for worker in workers]
+    least = [(used - TICKS) / (fourth.at - first.at) for used in third.since(second)]
+    most = [(used + TICKS) / (third.at - second.at) for used in fourth.since(first)]
+    assert all(low <= ratio <= high for low, ratio, high in zip(least, told, most, strict=True))
+    assert max(told) > 10 * min(told)
+
+
+TICKS = 0.03
+"""CPU time is counted in hundredths of a second, in two places."""
+
+
+class Usage:
+    """CPU seconds of some processes, as psutil has them."""
+
+    def __init__(self, processes: list[psutil.Process]) -> None:
+        self.at = time.monotonic()
+        self.seconds = [sum(process.cpu_times()[:2]) for process in processes]
+
+    def since(self, before: Usage) -> list[float]:
+        return [now - then for now, then in zip(self.seconds, before.seconds, strict=True)]
 
 
 def test_written_bytes(start: Start, reader: HostReader, tmp_path: Path) -> None:
@@ -183,7 +199,7 @@ def test_an_ordinary_user_sees_less_but_nothing_breaks(start: Start) -> None:
     """Another user's I/O, environment and mounts are closed: absent, and the rest is there."""
     trainer = start(workers=1)
     code = (
-        "import os, sys; from monitor.clock import Moment; from monitor.snapshot import encode\n"
+        "import os, sys; from monitor.model.clock import Moment; from monitor.model.snapshot import encode\n"
         "import monitor.host.linux; from monitor.host.reader import HostReader\n"
         "os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
         f"reader = HostReader(); trainers = {{{trainer.pid}: ('run', 0)}}\n"
@@ -191,7 +207,7 @@ def test_an_ordinary_user_sees_less_but_nothing_breaks(start: Start) -> None:
         "    now = Moment.now(); reader.read(now); found = reader.processes(now, trainers, ())\n"
         "print(encode(found[0]).decode())"
     )
-    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE)
     assert answer.returncode == 0, answer.stderr
     found = msgspec.json.decode(answer.stdout, type=list[Process])
     assert [process.role for process in found] == ["trainer", "worker"]
@@ -230,15 +246,28 @@ def test_the_portable_reader_sees_the_same_processes(start: Start) -> None:
 
 @pytest.mark.slow
 def test_reading_four_trainers_with_eight_workers_each_is_cheap(start: Start, reader: HostReader) -> None:
-    """CPU time, not wall time: other programs on the machine do not count. Best of three rounds."""
+    """It costs less than asking psutil for the same processes alone, in CPU time; best of three rounds."""
     trainers = {start(workers=8, threads=8).pid: ("run", rank) for rank in range(4)}
-    costs = []
-    for _ in range(3):
-        begin = time.process_time()
-        for _ in range(20):
-            now = Moment.now()
-            reader.read(now)
-            found, _ = reader.processes(now, trainers, ())
-        costs.append((time.process_time() - begin) / 20)
-    assert len(found) == 36
-    assert min(costs) <= 0.003
+
+    def ours() -> None:
+        now = Moment.now()
+        reader.read(now)
+        found, _ = reader.processes(now, trainers, ())
+        assert len(found) == 36
+
+    def psutils() -> None:
+        for process in everybody:
+            with process.oneshot():
+                process.cpu_times(), process.memory_info(), process.num_threads()
+
+    parents = [psutil.Process(pid) for pid in trainers]
+    everybody = [process for parent in parents for process in (parent, *parent.children())]
+    ours()
+    assert min(cpu_seconds(ours) for _ in range(3)) < min(cpu_seconds(psutils) for _ in range(3))
+
+
+def cpu_seconds(work: Callable[[], None]) -> float:
+    begin = time.process_time()
+    for _ in range(20):
+        work()
+    return time.process_time() - begin

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.conftest import PATIENCE
+
 ROOT = Path(__file__).parents[3]
 
 WRITER = """
@@ -41,7 +43,7 @@ writer.close()
 READER = """
 import sys, time
 from pathlib import Path
-from monitor.clock import Moment
+from monitor.model.clock import Moment
 from monitor.runs.reader import RunReader
 from monitor.store.store import Store
 store = Store(Path(sys.argv[2]))
@@ -67,9 +69,9 @@ def program(source: str, *args: object) -> Iterator[subprocess.Popen[str]]:
     finally:
         if child.poll() is None:
             os.kill(child.pid, signal.SIGKILL)
-        child.communicate(timeout=10)
+        child.communicate(timeout=PATIENCE)
 
 
 def finish(child: subprocess.Popen[str]) -> None:
     """Let the writer close its ring and end."""
-    child.communicate("\n", timeout=20)
+    child.communicate("\n", timeout=PATIENCE)

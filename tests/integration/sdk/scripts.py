@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.conftest import PATIENCE
+
 ROOT = Path(__file__).parents[3]
 
 HEAD = """
@@ -84,7 +86,7 @@ def start(script: Path, directory: Path, *words: str, **options: Any) -> subproc
 
 def finish(script: Path, directory: Path, *words: str, **options: Any) -> subprocess.CompletedProcess[str]:
     child = start(script, directory, *words, **options)
-    out, err = child.communicate(timeout=120)
+    out, err = child.communicate(timeout=PATIENCE)
     return subprocess.CompletedProcess(child.args, child.returncode, out, err)
 
 

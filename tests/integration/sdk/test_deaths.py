@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import shutil
 import signal
 import subprocess
@@ -14,7 +13,7 @@ import pytest
 
 from sdk import ring
 from sdk.writer import is_locked
-from tests.conftest import wait_for
+from tests.conftest import PATIENCE, wait_for
 from tests.integration.sdk.scripts import PLAIN, ROOT, environment, finish, start, write
 from tests.rings import read_ring, trainer_rings
 
@@ -26,7 +25,7 @@ def test_kill_9_leaves_every_step_and_the_phase_it_died_in(gpumon_dir: Path, tmp
     path = next(gpumon_dir.glob("*.ring"))
     assert is_locked(str(path))
     child.kill()
-    child.communicate(timeout=20)
+    child.communicate(timeout=PATIENCE)
     assert not is_locked(str(path)), "the kernel lets go of a dead writer's lock"
     found = read_ring(path)
     assert found.header.head == found.header.closed == 19000
@@ -34,14 +33,14 @@ def test_kill_9_leaves_every_step_and_the_phase_it_died_in(gpumon_dir: Path, tmp
     assert ring.PHASES[found.header.live_phase] == "backward"
 
 
-def test_interrupt_ends_the_run_as_failed(gpumon_dir: Path, tmp_path: Path) -> None:
+def test_an_interrupt_ends_the_run_as_interrupted(gpumon_dir: Path, tmp_path: Path) -> None:
     child = start(write(tmp_path, PLAIN), gpumon_dir, "500", "30")
     assert child.stdout is not None and child.stdout.readline().strip() == "stuck"
     child.send_signal(signal.SIGINT)
-    _, err = child.communicate(timeout=20)
+    _, err = child.communicate(timeout=PATIENCE)
     assert "KeyboardInterrupt" in err
     (found,) = trainer_rings(gpumon_dir)
-    assert found.header.state == ring.S_FAILED
+    assert found.header.state == ring.S_INTERRUPTED
     assert found.header.head == 30
 
 
@@ -52,7 +51,7 @@ def test_reader_may_come_late_and_go(gpumon_dir: Path, tmp_path: Path) -> None:
     path = wait_for(lambda: next(gpumon_dir.glob("*.ring"), None))
     seen = wait_for(lambda: read_ring(path).header.head > 50 and read_ring(path))
     assert seen.lost == 0
-    child.communicate(timeout=60)
+    child.communicate(timeout=PATIENCE)
     found = read_ring(path)
     assert (found.header.head, found.lost) == (400, 0)
 
@@ -110,7 +109,7 @@ def test_fork_makes_no_second_writer(gpumon_dir: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_million_steps_without_growth(tmp_path: Path) -> None:
-    """Memory after 50,000 steps and after 1,000,000 is the same within 2 MB (the ring has its cap)."""
+    """A million steps need about the memory of 50,000 (the ring has its cap): 8 bytes a step would show."""
     script = write(
         tmp_path,
         "import resource\nfrom sdk import TrainingMonitor\n"
@@ -119,17 +118,16 @@ def test_a_million_steps_without_growth(tmp_path: Path) -> None:
         "    m.lap('forward'); m.step(0.5, accuracy=number)\n"
         "    if number == 50_000: before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         "m.stop_monitoring()\n"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, m.get_summary()['steps'])\n",
+        "print(before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, m.get_summary()['steps'])\n",
     )
     directory = tmp_path / "rings"
     env = {**environment(directory), "GPUMON_RING_BYTES": "4000000"}
     done = subprocess.run(
-        [sys.executable, str(script)], env=env, capture_output=True, text=True, timeout=120, cwd=ROOT
+        [sys.executable, str(script)], env=env, capture_output=True, text=True, timeout=PATIENCE, cwd=ROOT
     )
-    grown, steps = map(int, done.stdout.split())
+    before, after, steps = map(int, done.stdout.split())
     assert steps == 1_000_000
-    assert grown < 2048
+    assert after < 1.2 * before
     (found,) = trainer_rings(directory)
     assert len(found.records) + found.lost == 1_000_000
     assert found.path.stat().st_size < 4_000_000
-    assert resource.getpagesize() > 0

@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 
 from sdk import core
-from tests.conftest import require_program
+from tests.conftest import PATIENCE, require_program
 from tests.integration.sdk.scripts import HEAD, finish, gpumon, write
 from tests.rings import trainer_rings
 
 ROOT = Path(__file__).parents[3]
-TESTS = ("test_monitor", "test_auto", "test_device", "test_figures", "test_ring_growth", "test_callbacks")
+TESTS = ("device", *(f"test_{name}.py" for name in (
+    "monitor", "auto", "auto_steps", "auto_phases", "statistics", "ring_growth", "callbacks",
+)))  # fmt: skip
 AUTO = (
     HEAD
     + """
@@ -40,9 +42,14 @@ def test_the_c_core_is_what_runs_here() -> None:
 @pytest.mark.slow
 def test_the_sdks_tests_pass_on_the_python_core() -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not slow"]
-    command += [f"tests/unit/sdk/{name}.py" for name in TESTS]
+    command += [f"tests/unit/sdk/{name}" for name in TESTS]
     done = subprocess.run(
-        command, cwd=ROOT, env={**os.environ, "GPUMON_PURE": "1"}, capture_output=True, text=True, timeout=170
+        command,
+        cwd=ROOT,
+        env={**os.environ, "GPUMON_PURE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stdout[-3000:]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import wait_for
+from tests.conftest import PATIENCE, wait_for
 from tests.integration.sdk.scripts import AUTO, environment, finish, gpumon, start, write
 from tests.rings import trainer_rings
 
@@ -24,7 +24,7 @@ def run(directory: Path, *words: str, text: str = "", **extra: str) -> subproces
         input=text,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
 
 
@@ -64,7 +64,7 @@ def test_signals_are_handed_on(gpumon_dir: Path, tmp_path: Path) -> None:
     child = start(script, gpumon_dir, front=(*RUN, "--"))
     wait_for(ready.exists)
     child.send_signal(signal.SIGTERM)
-    out, _ = child.communicate(timeout=30)
+    out, _ = child.communicate(timeout=PATIENCE)
     assert out.strip() == f"got {int(signal.SIGTERM)}"
     assert child.returncode == 5
 

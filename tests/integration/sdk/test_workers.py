@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import PATIENCE
 from tests.integration.sdk.scripts import AUTO, HEAD, environment, finish, gpumon, write
 from tests.rings import trainer_rings, worker_rings
 
@@ -66,7 +67,7 @@ def test_two_ranks_under_torchrun(gpumon_dir: Path, tmp_path: Path) -> None:
     command = [*gpumon("--name", "pair"), sys.executable, "-m", "torch.distributed.run", "--standalone"]
     done = subprocess.run(
         [*command, "--nproc_per_node", "2", str(script)],
-        env=environment(gpumon_dir), capture_output=True, text=True, timeout=120,
+        env=environment(gpumon_dir), capture_output=True, text=True, timeout=PATIENCE,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     first, second = trainer_rings(gpumon_dir)

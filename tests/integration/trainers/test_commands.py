@@ -5,36 +5,15 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 
 from tests.conftest import wait_for
+from tests.integration.trainers.launch import TINY, TORCHRUN, finish, start, tiny
 from trainers import RECIPES
 from trainers.engine import checkpoint
-
-TINY = (
-    "--synthetic",
-    "--synthetic_size=0.01",
-    "--seq_len=20",
-    "--channels=4",
-    "--batch_size=64",
-    "--num_workers=0",
-)
-
-
-def start(*words: str, **options: object) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
-    )  # type: ignore[call-overload,no-any-return]
-
-
-def finish(process: subprocess.Popen[str], seconds: float = 90) -> tuple[int, str, str]:
-    out, err = process.communicate(timeout=seconds)
-    return process.returncode, out, err
 
 
 def test_gpumon_train_lists_the_recipes_and_refuses_others() -> None:
@@ -46,15 +25,9 @@ def test_gpumon_train_lists_the_recipes_and_refuses_others() -> None:
     assert "no recipe 'alexnet'" in err and "Traceback" not in err
 
 
-def test_the_monitors_list_of_recipes_is_the_trainers() -> None:
-    from monitor.cli import train
-
-    assert train.RECIPES == RECIPES
-
-
 @pytest.mark.slow
 def test_gpumon_train_trains_and_is_seen_by_the_monitor(tmp_path: Path, gpumon_dir: Path) -> None:
-    words = ("tcn", *TINY, "--epochs=1", f"--out={tmp_path}", "--run_name=seen")
+    words = ("tcn", *tiny("tcn")[2:], "--epochs=1", f"--out={tmp_path}", "--run_name=seen")
     code, out, err = finish(start("-m", "monitor.cli.main", "train", *words))
     assert code == 0, err
     summary = json.loads(out.strip().splitlines()[-1])
@@ -85,16 +58,16 @@ def test_without_torch_it_names_the_extra(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     code, _, err = finish(start("-m", "trainers.tcn", "--help", env=environment))
     assert code == 2
-    assert "gpumon[trainers]" in err and "Traceback" not in err
+    assert "gpumon-train[trainers]" in err and "Traceback" not in err
 
 
 @pytest.mark.slow
 def test_ctrl_c_saves_and_a_second_run_goes_on_bit_by_bit(tmp_path: Path) -> None:
-    words = ("-m", "trainers.tcn", *TINY, "--no-monitor", "--epochs=20", "--validation_interval=20")
+    words = tiny("tcn", "--no-monitor", "--epochs=20", "--validation_interval=20")
     # GIVEN a run that is interrupted somewhere in the middle
     run = start(*words, f"--out={tmp_path / 'cut'}", "--progress_every=1", "--log_every=1")
     last = tmp_path / "cut" / "tcn" / "last.pt"
-    wait_for(last.exists, seconds=60)
+    wait_for(last.exists)
     run.send_signal(signal.SIGINT)
     code, out, err = finish(run)
     assert code == 130, err
@@ -110,9 +83,8 @@ def test_ctrl_c_saves_and_a_second_run_goes_on_bit_by_bit(tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_two_ranks_train_like_one(tmp_path: Path, gpumon_dir: Path) -> None:
-    words = ("-m", "trainers.tcn", *TINY, "--epochs=2", "--quiet")
-    launch = ("-m", "torch.distributed.run", "--nproc-per-node=2", "--master-port=0", "--standalone")
-    both = start(*launch, *words, f"--out={tmp_path / 'two'}")
+    words = tiny("tcn", "--epochs=2", "--quiet")
+    both = start(*TORCHRUN, *words, f"--out={tmp_path / 'two'}")
     code, out, err = finish(both)
     assert code == 0, err
     assert len(out.strip().splitlines()) == 1  # rank 0 speaks
@@ -133,3 +105,70 @@ def test_the_parameter_grid_trains_every_combination(tmp_path: Path) -> None:
     best = json.loads((tmp_path / "grid.json").read_text())
     assert {(p["hidden_size"], p["sequence_length"]) for p in best["all"]} == {(4, 10), (8, 10)}
     assert best["best"]["rmse"] == min(p["rmse"] for p in best["all"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["checkpoint", "generated data"])
+def test_a_full_disk_is_one_sentence_and_exit_code_1(what: str, tmp_path: Path) -> None:
+    # GIVEN a disk that takes no file above a size (the limit of a process behaves like a full disk)
+    recipe, limit = ("tcn", 20_000) if what == "checkpoint" else ("tom500", 200)
+    code = f"import resource, runpy; resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit})); "
+    code += f"runpy.run_module('trainers.{recipe}', run_name='__main__')"
+    # WHEN a run writes more than that
+    words = ("--synthetic", *TINY[recipe], "--epochs=1", "--no-monitor", "--quiet", f"--out={tmp_path}")
+    result = finish(start("-c", code, *words))
+    # THEN it ends with a sentence, and half a file is nowhere
+    assert result[0] == 1, result[2]
+    assert "File too large" in result[2] and "Traceback" not in result[2]
+    assert not [path for path in tmp_path.rglob("*") if ".tmp" in path.name or path.name == "last.pt"]
+
+
+@pytest.mark.slow
+def test_mixed_precision_without_an_lstm_for_it_runs_that_part_in_float32(tmp_path: Path) -> None:
+    words = tiny("sequence", "--use_amp", "--max_steps=3", "--no-monitor", f"--out={tmp_path}")
+    avx2 = {**os.environ, "ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2"}
+    code, out, err = finish(start(*words, env=avx2))
+    assert code == 0, err
+    assert "that part runs in float32" in err
+    assert json.loads(out)["rmse"] > 0
+
+
+def test_options_without_effect_are_named(tmp_path: Path) -> None:
+    words = tiny("tcn", "--max_steps=2", "--prefetch_factor=4", "--no-monitor", f"--out={tmp_path}")
+    code, _, err = finish(start(*words))
+    assert code == 0, err
+    assert "--num_workers has no effect: batches are gathered from data kept in memory" in err
+    assert "--prefetch_factor has no effect" in err
+    assert "--pin_memory" not in err  # not given
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_every_recipe_can_be_analyzed(recipe: str, tmp_path: Path) -> None:
+    words = ("--synthetic", "--num_iterations=15", "--json", *TINY[recipe], f"--out={tmp_path}")
+    code, out, err = finish(start("-m", "trainers.analyze", recipe, *words))
+    assert code == 0, err
+    figures = json.loads(out)
+    assert {"data", "forward", "backward", "optimizer"} <= {phase["name"] for phase in figures["phases"]}
+
+
+@pytest.mark.slow
+def test_the_attention_of_a_run_is_written_as_table_and_plot(tmp_path: Path) -> None:
+    command = ("-m", "trainers.sequence.attention", f"--out={tmp_path}")
+    code, _, err = finish(start(*command))
+    assert code == 2 and "train first" in err
+    assert finish(start(*tiny("sequence", "--epochs=1", "--no-monitor", f"--out={tmp_path}")))[0] == 0
+    code, _, err = finish(start(*command))
+    assert code == 0, err
+    days = json.loads((tmp_path / "sequence" / "attention.json").read_text())
+    assert list(days)[-1] == "-1" and sum(days.values()) == pytest.approx(1, abs=1e-3)
+    assert (tmp_path / "sequence" / "attention.png").stat().st_size > 1000
+
+
+@pytest.mark.slow
+def test_the_graph_benchmark_measures_true_peaks(tmp_path: Path) -> None:
+    code, out, err = finish(start("-m", "trainers.graph.benchmark", f"--out={tmp_path / 'b.png'}"))
+    assert code == 0, err
+    assert (tmp_path / "b.png").exists()
+    for figure in ("epochs/min", "training peak MB", "inference peak MB", "inference latency ms"):
+        assert out.count(figure) == 3

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.conftest import wait_for
+from tests.conftest import PATIENCE, wait_for
 
 DEMO = [sys.executable, "-m", "monitor.cli.main", "demo", "--quick", "--source=simulated"]
 
@@ -23,7 +23,12 @@ def environment(folder: Path) -> dict[str, str]:
 @pytest.mark.slow
 def test_the_demo_names_the_cause_and_shows_what_it_gained(tmp_path: Path) -> None:
     done = subprocess.run(
-        DEMO, env=environment(tmp_path), capture_output=True, text=True, timeout=170, stdin=subprocess.DEVNULL
+        DEMO,
+        env=environment(tmp_path),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        stdin=subprocess.DEVNULL,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "SIMULATED" in done.stdout
@@ -46,13 +51,13 @@ def test_ctrl_c_leaves_no_process_and_no_file(tmp_path: Path) -> None:
 
     def training() -> list[psutil.Process]:
         children = parent.children(recursive=True)
-        return children if any("trainers.tcn" in " ".join(child.cmdline()) for child in children) else []
+        return children if any("-m trainers tcn" in " ".join(child.cmdline()) for child in children) else []
 
-    children = wait_for(training, seconds=60)
+    children = wait_for(training)
     demo.send_signal(signal.SIGINT)
-    _, err = demo.communicate(timeout=40)
+    _, err = demo.communicate(timeout=PATIENCE)
     assert demo.returncode == 130
     assert b"Traceback" not in err
-    _, alive = psutil.wait_procs(children, timeout=10)
+    _, alive = psutil.wait_procs(children, timeout=PATIENCE)
     assert alive == []
     assert list(tmp_path.glob("gpumon-demo-*")) == []

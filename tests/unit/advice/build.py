@@ -5,20 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from monitor.snapshot import (
-    Cpu,
-    Gpu,
-    Host,
-    LoaderTimes,
-    Memory,
-    Phase,
-    Process,
-    Rank,
-    Run,
-    Snapshot,
-    Source,
-    Times,
-)
+import msgspec
+
+from monitor.advice.engine import Engine
+from monitor.model import facts
+from monitor.model.finding import Finding
+from monitor.model.gpu import Gpu, Source
+from monitor.model.host import Cpu, Host, Memory, Process
+from monitor.model.run import LoaderTimes, Phase, Rank, Run, Times
+from monitor.model.snapshot import Snapshot
 
 GIB = 1 << 30
 NOW = 1_000_000.0
@@ -89,7 +84,7 @@ def snapshot_of(*runs: Run, **changes: Any) -> Snapshot:
         "host": host,
         "runs": runs,
     }
-    return Snapshot(**(plain | changes))
+    return facts.join(Snapshot(**(plain | changes)))
 
 
 def loader(**values: Any) -> LoaderTimes:
@@ -110,6 +105,12 @@ def loader_config(workers: int, **values: Any) -> dict[str, Any]:
 def hot(phase: str, code: str, share: float = 0.9, **values: Any) -> dict[str, Any]:
     plain = {"phase": phase, "function": "work", "file": "train.py", "line": 7, "code": code, "kind": "cpu"}
     return plain | {"share": share} | values
+
+
+def piece(phase: str, code: str, share: float = 0.9, **values: Any) -> dict[str, Any]:
+    """A piece of the loop's work as the SDK describes it; no step needs it unless told."""
+    plain = {"phase": phase, "function": "train", "file": "train.py", "line": 7, "code": code, "needed": "no"}
+    return plain | {"share": share, "steps": 12, "steps_seen": 12} | values
 
 
 def gpu_of(**values: Any) -> Gpu:
@@ -136,7 +137,8 @@ def cuda_run(seconds: Mapping[str, float] | None = None, **changes: Any) -> Run:
 
 
 def trainer_process(**values: Any) -> Process:
-    return Process(**({"pid": 10, "role": "trainer", "run": "r", "rank": 0, "cpu_ratio": 1.0} | values))
+    plain: dict[str, Any] = {"pid": 10, "role": "trainer", "run": "r", "rank": 0, "cpu_ratio": 1.0}
+    return Process(**(plain | values))
 
 
 def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -145,3 +147,16 @@ def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
         known = result.get(key)
         result[key] = {**known, **value} if isinstance(known, dict) and isinstance(value, dict) else value
     return result
+
+
+def called(function: str, line: int, code: str) -> dict[str, Any]:
+    return {"function": function, "file": "train.py", "line": line, "code": code}
+
+
+def findings(run: Run) -> tuple[Finding, ...]:
+    """What is said about the run when it is over."""
+    return Engine().evaluate(snapshot_of(msgspec.structs.replace(run, state="ended"))).findings
+
+
+def first(run: Run) -> Finding:
+    return findings(run)[0]

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from monitor.snapshot import (
-    Cgroup,
-    Cpu,
-    Device,
-    Disk,
-    Pcie,
-    Pressure,
-    Snapshot,
-)
+from monitor.model.gpu import Pcie
+from monitor.model.host import Cgroup, Cpu, Disk, Pressure
+from monitor.model.snapshot import Snapshot
 from tests.unit.advice.build import (
     GIB,
     cuda_run,
@@ -24,7 +18,9 @@ from tests.unit.advice.build import (
     trainer_process,
 )
 from tests.unit.advice.shapes import (
+    BUSY,
     HEALTHY,
+    LAUNCH_BOUND,
     LOADED,
     ONE_GPU,
     STARVED,
@@ -36,14 +32,14 @@ from tests.unit.advice.shapes import (
     starved,
 )
 
+PASSES = {"forward": 0.004, "backward": 0.005, "optimizer": 0.001}
+
 CASES: dict[str, tuple[Snapshot, Snapshot]] = {
     "healthy.ok": (snapshot_of(HEALTHY), snapshot_of(starved(0))),
     "input.no_workers": (snapshot_of(starved(0)), snapshot_of(run_of(config=loader_config(0)))),
     "input.slow_getitem": (
         snapshot_of(starved(2)),
-        snapshot_of(
-            starved(0, [hot("data", "x = x + np.random.normal(size=9)", function="Rows.__getitem__")])
-        ),
+        snapshot_of(starved(0, [hot("data", "x = x + noise(9)", function="Rows.__getitem__", random=True)])),
     ),
     "input.too_few_workers": (
         snapshot_of(starved(1, [hot("fetch", "time.sleep(0.01)", kind="sleep")])),
@@ -86,8 +82,13 @@ CASES: dict[str, tuple[Snapshot, Snapshot]] = {
         snapshot_of(
             starved(2, []),
             host=host(io_pressure=Pressure(0.8), disks=(Disk("sda", busy_ratio=0.97),)),
+            processes=(trainer_process(read_bytes_per_second=5e7),),
         ),
-        snapshot_of(starved(2, [])),
+        snapshot_of(
+            starved(2, []),
+            host=host(io_pressure=Pressure(0.8), disks=(Disk("sda", busy_ratio=0.97),)),
+            processes=(trainer_process(read_bytes_per_second=0.0),),
+        ),
     ),
     "input.cpu_saturated": (
         snapshot_of(starved(2, []), host=host(cpu=Cpu(2, 0.99)), processes=(trainer_process(cpu_ratio=1.9),)),
@@ -128,8 +129,8 @@ CASES: dict[str, tuple[Snapshot, Snapshot]] = {
         snapshot_of(run_of({"forward": 0.0002, "backward": 0.0003, "optimizer": 0.0005}, batch_size=64)),
     ),
     "compute.launch_bound": (
-        snapshot_of(cuda_run(rank={"device_times": Device(0.4, 0.6, 0.5, 400)}), **ONE_GPU),
-        snapshot_of(cuda_run(rank={"device_times": Device(0.95, 0.05, 9.0, 400)}), **ONE_GPU),
+        snapshot_of(cuda_run(PASSES, rank={"device_times": LAUNCH_BOUND}), **ONE_GPU),
+        snapshot_of(cuda_run(PASSES, rank={"device_times": BUSY}), **ONE_GPU),
     ),
     "compute.batch_room": (
         snapshot_of(
@@ -177,11 +178,11 @@ CASES: dict[str, tuple[Snapshot, Snapshot]] = {
     ),
     "compute.sync_every_step": (snapshot_of(extra("sync")), snapshot_of(extra("sync", 0.0001))),
     "compute.grad_norm_every_step": (
-        snapshot_of(looped("norms = [p.grad.norm().item() for p in parameters]", "other")),
+        snapshot_of(looped("seen = watch(model)", "other", work={"job": "grad_norm"})),
         snapshot_of(extra("grad_norm", 0.0004)),
     ),
     "compute.logging_too_often": (
-        snapshot_of(looped("print(step, loss.item())")),
+        snapshot_of(looped("tell(step)", work={"job": "log", "api": "builtins.print"})),
         snapshot_of(extra("log", 0.0001)),
     ),
     "compute.validation_too_often": (
@@ -226,20 +227,25 @@ CASES: dict[str, tuple[Snapshot, Snapshot]] = {
         snapshot_of(looped("x = layer(x)", "forward", 0.012, calls=9, kind="module")),
     ),
     "compute.state_copies": (
-        snapshot_of(looped("best = copy.deepcopy(model)")),
-        snapshot_of(looped("x = y", share=0.01)),
+        snapshot_of(looped("best = twin(model)", work={"job": "copy", "api": "copy.deepcopy"})),
+        snapshot_of(looped("twin = teacher(model)", work={"job": "", "needed": "yes", "module": True})),
     ),
     "compute.metrics_every_step": (
-        snapshot_of(looped("f1 = f1_score(truth, guess)")),
-        snapshot_of(looped("f1 = f1_score(truth, guess)", share=0.02)),
+        snapshot_of(looped("f1 = quality(truth, guess)", work={"job": "metrics"})),
+        snapshot_of(
+            looped("scores = quality(truth, guess)", work={"job": "", "needed": "yes", "grad": True})
+        ),
     ),
-    "compute.sleep": (snapshot_of(looped("time.sleep(0.01)")), snapshot_of(looped("x = y", share=0.01))),
+    "compute.sleep": (
+        snapshot_of(looped("pause(0.01)", job="sleep", api="time.sleep")),
+        snapshot_of(looped("sleep = x.sleep()", work={"job": "", "needed": "yes", "grad": True})),
+    ),
     "compute.constant_recomputed": (
         snapshot_of(looped("return D @ A @ D", "forward", kind="module", constant="normalise")),
         snapshot_of(looped("return D @ A @ D", "forward", kind="module")),
     ),
     "compute.user_code": (
-        snapshot_of(looped("graph = rebuild(points)")),
-        snapshot_of(looped("loss.backward()", "other")),
+        snapshot_of(looped("graph = rebuild(points)", work={"job": "", "needed": "yes"})),
+        snapshot_of(looped("graph = rebuild(points)", work={"job": "", "needed": "yes", "grad": True})),
     ),
 }

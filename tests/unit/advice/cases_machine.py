@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from monitor.snapshot import (
-    Errors,
-    GpuProcess,
-    Memory,
-    Snapshot,
-    Window,
-)
+from monitor.model.gpu import Errors, GpuProcess
+from monitor.model.host import Memory
+from monitor.model.run import Window
+from monitor.model.snapshot import Snapshot
 from tests.unit.advice.build import (
     GIB,
     NOW,
@@ -115,7 +112,7 @@ CASES: dict[str, tuple[Snapshot, Snapshot]] = {
         snapshot_of(run_of(started=NOW - 900, first_step_time=NOW - 300)),
         snapshot_of(HEALTHY),
     ),
-    "job.gc_pauses": (snapshot_of(looped("gc.collect()")), snapshot_of(HEALTHY)),
+    "job.gc_pauses": (snapshot_of(looped("tidy()", job="gc", api="gc.collect")), snapshot_of(HEALTHY)),
     "job.data_lost": (
         snapshot_of(run_of(rank={"lost": 300})),
         snapshot_of(run_of(rank={"lost": 3})),

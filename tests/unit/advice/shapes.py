@@ -5,14 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from monitor.snapshot import (
-    Cpu,
-    Host,
-    Memory,
-    Run,
-    Stall,
-    Window,
-)
+from monitor.model.host import Cpu, Host, Memory
+from monitor.model.run import Device, Run, Stall, Window
 from tests.unit.advice.build import (
     GIB,
     NOW,
@@ -21,6 +15,7 @@ from tests.unit.advice.build import (
     hot,
     loader,
     loader_config,
+    piece,
     rank_of,
     run_of,
 )
@@ -32,6 +27,30 @@ LOADED = {
     "sampler_seconds": 0.0001,
     "getitem_seconds": 0.00056,
 }
+LAUNCH_BOUND = Device(
+    busy_ratio=0.1,
+    starved_ratio=0.9,
+    bound="host",
+    time={"forward": 0.004, "backward": 0.005, "optimizer": 0.001},
+    idle={"forward": 0.0036, "backward": 0.0045, "optimizer": 0.0009},
+    queue_empty={"forward": 1.0, "backward": 1.0, "optimizer": 1.0},
+    kernels=900.0,
+    syncs=0.0,
+    sync_idle_seconds=0.0,
+    copy_idle_seconds=0.0,
+)
+BUSY = Device(
+    busy_ratio=0.98,
+    starved_ratio=0.02,
+    bound="device",
+    time={"forward": 0.004, "backward": 0.005, "optimizer": 0.001},
+    idle={"forward": 0.0002},
+    queue_empty={"forward": 0.0, "backward": 0.0, "optimizer": 0.0},
+    kernels=90.0,
+    syncs=1.0,
+    sync_idle_seconds=0.0002,
+    copy_idle_seconds=0.0,
+)
 SCALER = hot("data", "x = self.scaler.transform(x)", function="Rows.__getitem__")
 
 
@@ -45,10 +64,23 @@ def starved(
     return run_of(STARVED, config=config, rank={"loader": loader(**times)})
 
 
-def looped(code: str, phase: str = "between", seconds: float = 0.006, **values: Any) -> Run:
+def looped(
+    code: str,
+    phase: str = "between",
+    seconds: float = 0.006,
+    *,
+    work: dict[str, Any] | None = None,
+    **values: Any,
+) -> Run:
+    """A loop with one hot line; `work`: what the SDK says about the piece of work it is."""
     phases = {"data": 0.0004, "forward": 0.003, "backward": 0.005, "optimizer": 0.0006}
     phases[phase] = phases.get(phase, 0.0) + seconds
-    return run_of(phases, config={"hotspots": [hot(phase, code, **values)]})
+    config: dict[str, Any] = {"hotspots": [hot(phase, code, piece=["train.py", 7], **values)]}
+    if work is not None:
+        config["work"] = [
+            piece(phase, code, **({"share": values["share"]} if "share" in values else {}), **work)
+        ]
+    return run_of(phases, config=config)
 
 
 def extra(phase: str, seconds: float = 0.006, **changes: Any) -> Run:
@@ -85,9 +117,9 @@ def timeline(growth: float, phase: str = "other") -> tuple[Window, ...]:
 
 
 def host(**values: Any) -> Host:
-    return Host(
-        **({"hostname": "h", "cpu": Cpu(2, 0.5), "memory": Memory(24 * GIB, 16 * GIB, 8 * GIB)} | values)
-    )
+    memory = Memory(24 * GIB, 16 * GIB, 8 * GIB)
+    plain: dict[str, Any] = {"hostname": "h", "cpu": Cpu(2, 0.5), "memory": memory}
+    return Host(**(plain | values))
 
 
 TWO_RANKS = (

@@ -6,17 +6,18 @@ from typing import Any
 
 import msgspec
 
-from monitor.advice.context import RunContext
-from monitor.advice.engine import judge
-from monitor.advice.policy import DEFAULT_POLICY
-from monitor.snapshot import Run, Speedup
-from tests.unit.advice.build import hot, loader, loader_config, rank_of, run_of, snapshot_of
+from monitor.advice.context.run import RunContext
+from monitor.advice.judging import judge_run
+from monitor.model.finding import Speedup
+from monitor.model.policy import DEFAULT_POLICY
+from monitor.model.run import Run
+from tests.unit.advice.build import hot, loader, loader_config, piece, rank_of, run_of, snapshot_of
 
 
 def promise(id: str, run: Run) -> Speedup:
     """The prediction of this rule, suppressed by others or not."""
     context = RunContext(snapshot_of(run), run, DEFAULT_POLICY)
-    found = next(one.finding.speedup for one in judge(context) if one.finding.id == id)
+    found = next(one.finding.speedup for one in judge_run(context) if one.finding.id == id)
     assert found is not None and found.low <= found.likely <= found.high
     return found
 
@@ -34,7 +35,10 @@ def test_a_loop_that_backward_never_saw_leaves_backward_alone() -> None:
 
 
 def test_a_collection_seen_at_the_head_of_the_loop_is_a_collection() -> None:
-    lines = hot("between", "gc.collect()", 0.5), hot("between", "for x, y in loader:", 0.5, line=3)
+    lines = (
+        hot("between", "tidy()", 0.5, job="gc"),
+        hot("between", "for x, y in loader:", 0.5, line=3, head=True),
+    )
     run = run_with({"data": 0.0005, "forward": 0.001, "backward": 0.001, "between": 0.05}, *lines)
     assert promise("job.gc_pauses", run).likely > 15
 
@@ -42,7 +46,7 @@ def test_a_collection_seen_at_the_head_of_the_loop_is_a_collection() -> None:
 def test_a_checkpoint_is_also_what_is_done_to_its_file() -> None:
     phases = {"forward": 0.004, "backward": 0.006, "checkpoint": 0.004, "other": 0.004}
     alone = run_with(phases)
-    synced = run_with(phases, hot("other", "os.fsync(out.fileno())"))
+    synced = run_of(phases, config={"work": [piece("other", "keep(step)", job="save")]})
     ids = "compute.checkpoint_stalls"
     assert promise(ids, synced).likely > 1.2 * promise(ids, alone).likely
 
@@ -75,3 +79,19 @@ def test_one_pass_shows_what_the_other_should_take() -> None:
     even = run_with({"forward": 0.02, "backward": 0.034}, threads={"torch": 16})
     id = "compute.threads_oversubscribed"
     assert promise(id, odd).likely > 5 > 2.5 > promise(id, even).likely > 1.3
+
+
+def test_many_small_layers_cost_a_batch_more_than_few() -> None:
+    """GIVEN the same step WHEN the model has more convolutions THEN less of it grows with the batch."""
+
+    def images(convolutions: int) -> float:
+        model = {"layers": ["Conv2d"], "layer_counts": {"Conv2d": convolutions}, "modules": convolutions + 1}
+        run = run_of(
+            {"data": 80e-6, "forward": 600e-6, "backward": 900e-6, "optimizer": 1500e-6},
+            batch_size=4,
+            config=loader_config(0, batch_size=4) | {"model": model, "threads": {"torch": 1}},
+            rank={"loader": loader(fetch_seconds=16e-6, collate_seconds=33e-6), "steps": 5000},
+        )
+        return promise("compute.small_batch", run).likely
+
+    assert images(3) > 1.2 * images(1)

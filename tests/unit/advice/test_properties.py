@@ -4,30 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from monitor.advice.engine import Engine
-from monitor.advice.whatif import Change, Saving, StepModel, combine, ratio, scaled
-from monitor.snapshot import (
-    Cpu,
-    Device,
-    Gpu,
-    GpuProcess,
-    Host,
-    LoaderTimes,
-    Memory,
-    Phase,
-    Rank,
-    Run,
-    Snapshot,
-    Source,
-    Stall,
-    Times,
-    Window,
-)
+from monitor.advice.prediction.gain import ratio
+from monitor.advice.prediction.step_model import Change, Saving, StepModel, combine, scaled
+from monitor.model import facts, units
+from monitor.model.finding import Finding
+from monitor.model.gpu import Gpu, GpuProcess, Source
+from monitor.model.host import Cpu, Host, Memory
+from monitor.model.run import Device, LoaderTimes, Phase, Rank, Run, Stall, Times, Window
+from monitor.model.snapshot import Snapshot, encode
 from sdk.ring import PHASES
+from tests.unit.advice.limits import check_limits, check_union
 
 maybe = st.none()
 number = st.one_of(st.just(0.0), st.floats(1e-7, 1e4))
@@ -129,7 +119,7 @@ rank = st.builds(
     loader=loader,
     scalars=st.dictionaries(scalar, st.floats()),
     last_step_time=maybe | number,
-    device_times=st.builds(Device, starved_ratio=maybe | share, queue_depth=maybe | number),
+    device_times=st.builds(Device, starved_ratio=maybe | share, lag_seconds=maybe | number),
     overhead_ratio=maybe | share,
     gpu_uuid=st.sampled_from([None, "a"]),
 )
@@ -210,10 +200,33 @@ snapshots = st.builds(
 def test_no_snapshot_breaks_the_engine(given_snapshots: list[Snapshot]) -> None:
     engine = Engine()
     for snapshot in given_snapshots:
-        for finding in engine.evaluate(snapshot):
-            msgspec.json.encode(finding)
-            if finding.speedup is not None:
-                assert 1.0 <= finding.speedup.low <= finding.speedup.likely <= finding.speedup.high
+        judged = facts.complete(engine.evaluate(facts.join(snapshot)))
+        encode(judged)
+        for finding in judged.findings:
+            check_finding(finding)
+        for run in judged.runs:
+            check_combined(run, facts.findings_of(run, judged.findings))
+
+
+def check_finding(finding: Finding) -> None:
+    assert finding.headline and finding.cause and finding.title.startswith(finding.headline)
+    words = (finding.title, finding.remedy.summary, finding.speedup.why if finding.speedup else "")
+    assert not any(units.ABSENT in text or "unknown" in text for text in words), "a sentence needs its figure"
+    if finding.speedup is not None:
+        assert 1.0 <= finding.speedup.low <= finding.speedup.likely <= finding.speedup.high
+    check_limits(finding)
+
+
+def check_combined(run: Run, findings: tuple[Finding, ...]) -> None:
+    serious = [one.speedup for one in findings if one.severity in ("critical", "warning")]
+    gains = [gain for gain in serious if gain and gain.likely > 1.0]
+    if not gains:
+        assert run.combined is None
+        return
+    assert run.combined is not None and run.verdict is not None
+    assert 1.0 <= run.combined.low <= run.combined.likely <= run.combined.high
+    assert run.combined.likely >= max(gain.likely for gain in gains)
+    check_union(run, findings)
 
 
 seconds = st.floats(1e-5, 1.0)

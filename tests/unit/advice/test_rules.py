@@ -7,16 +7,15 @@ from typing import Any
 
 import pytest
 
-from monitor.advice.context import MachineContext, Point, RunContext
+from monitor.advice.context.machine import MachineContext, Point
+from monitor.advice.context.run import RunContext
 from monitor.advice.docs import page
-from monitor.advice.engine import judge
 from monitor.advice.finding import make
-from monitor.advice.policy import DEFAULT_POLICY
+from monitor.advice.judging import judge_run
 from monitor.advice.rule import PARTS, all_rules
-from monitor.snapshot import (
-    Finding,
-    Snapshot,
-)
+from monitor.model.finding import Finding
+from monitor.model.policy import DEFAULT_POLICY
+from monitor.model.snapshot import Snapshot
 from tests.unit.advice import cases_loop, cases_machine
 from tests.unit.advice.build import (
     GIB,
@@ -33,18 +32,18 @@ def findings_of(snapshot: Snapshot, id: str) -> list[Finding]:
     rule = next(rule for rule in all_rules() if rule.id == id)
     if rule.scope == "machine":
         idle = {gpu.uuid: NOW - 3600 for gpu in snapshot.gpus if gpu.processes}
-        context = MachineContext(snapshot, DEFAULT_POLICY, idle)
-        made = [make(rule, advice, DEFAULT_POLICY, None, None) for advice in rule.check(context)]
+        machine = MachineContext(snapshot, DEFAULT_POLICY, idle)
+        made = [make(rule, advice, DEFAULT_POLICY, None, None) for advice in rule.check(machine)]
         return [finding for finding in made if finding is not None]
-    found = []
+    found: list[Finding] = []
     for run in snapshot.runs:
         context = RunContext(snapshot, run, DEFAULT_POLICY)
         if rule.scope == "closing":
-            found += [one.finding for one in judge(context) if one.finding.id == id]
+            found += [one.finding for one in judge_run(context) if one.finding.id == id]
             continue
         advice = rule.check(context) if not rule.steps or context.reliable else None
-        made = make(rule, advice, DEFAULT_POLICY, context.model, run.id) if advice else None
-        found += [made] if made else []
+        one = make(rule, advice, DEFAULT_POLICY, context.model, run.id) if advice else None
+        found += [one] if one else []
     return found
 
 
@@ -78,9 +77,6 @@ def test_the_page_of_rules_is_fresh() -> None:
 
 
 def test_leak_is_seen_in_the_history_too() -> None:
-    points = tuple(
-        Point(NOW + at, at * 50, GIB + at * (30 << 20), None, 0.01, None, frozenset(), None)
-        for at in range(12)
-    )
+    points = tuple(Point(at * 50, GIB + at * (30 << 20), None) for at in range(12))
     rule = next(rule for rule in all_rules() if rule.id == "memory.leak")
     assert rule.check(RunContext(snapshot_of(HEALTHY), HEALTHY, DEFAULT_POLICY, points)) is not None

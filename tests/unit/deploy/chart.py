@@ -16,7 +16,7 @@ import yaml
 
 CHART = Path(__file__).resolve().parents[3] / "deploy" / "helm" / "gpumon"
 _ACTION = re.compile(
-    r"(?P<before>[ \t\r\n]*)\{\{(?P<cut>-)?\s*(?P<body>.*?)\s*(?P<cut_after>-)?\}\}(?P<after>[ \t\r\n]*)",
+    r"(?P<before>[ \t\r\n]*)\{\{(?P<cut>-)?\s*(?P<body>.*?)\s*(?:-\}\}[ \t\r\n]*|\}\})",
     re.S,
 )
 _WORD = re.compile(r'"[^"]*"|\S+')
@@ -85,6 +85,10 @@ class Renderer:
             return yaml.safe_dump(given[0], default_flow_style=False).rstrip("\n")
         if name == "nindent":
             return "\n" + "\n".join(" " * given[0] + line if line else line for line in given[1].splitlines())
+        if name == "upper":
+            return str(given[0]).upper()
+        if name == "not":
+            return not given[0]
         if name == "quote":
             return json.dumps(str(given[0]))
         if name == "printf":
@@ -116,7 +120,6 @@ def _tokens(source: str) -> list[Node]:
     for match in _ACTION.finditer(source):
         found.append(("text", source[at : match.start()] + ("" if match["cut"] else match["before"])))
         found.append(("action", match["body"]))
-        found.append(("text", "" if match["cut_after"] else match["after"]))
         at = match.end()
     return [*found, ("text", source[at:])]
 

@@ -11,7 +11,8 @@ import pytest
 import yaml
 
 from grafana.build import alert_groups
-from tests.conftest import require_program
+from monitor.model.settings import DEFAULT_LISTEN
+from tests.conftest import PATIENCE, require_program
 
 ROOT = Path(__file__).resolve().parents[3]
 PROMETHEUS = ROOT / "deploy" / "prometheus"
@@ -19,7 +20,7 @@ GRAFANA = ROOT / "grafana"
 
 
 def run(*command: str | Path) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -46,7 +47,7 @@ def test_vmalert_takes_the_rules() -> None:
 def test_targets_are_file_sd() -> None:
     groups = json.loads((PROMETHEUS / "targets" / "nodes.json").read_text())
     assert all(set(group) == {"targets", "labels"} for group in groups)
-    assert all(target.endswith(":9835") for group in groups for target in group["targets"])
+    assert all(target.endswith(":10835") for group in groups for target in group["targets"])
 
 
 def test_alertmanager_routes_to_receivers_that_exist_and_names_alerts_that_exist() -> None:
@@ -56,6 +57,52 @@ def test_alertmanager_routes_to_receivers_that_exist_and_names_alerts_that_exist
     assert {route["receiver"] for route in routes} <= receivers
     known = {rule["alert"] for group in alert_groups()["groups"] for rule in group["rules"]}
     assert set(re.findall(r"Gpumon\w+", str(config))) <= known
+
+
+def inhibited(source: str, target: str) -> list[list[str]]:
+    """By which labels `source` silences `target`."""
+    config = yaml.safe_load((PROMETHEUS / "alertmanager.yaml").read_text())
+    rules = config["inhibit_rules"]
+    return [
+        rule["equal"]
+        for rule in rules
+        if matches(rule["source_matchers"], source) and matches(rule["target_matchers"], target)
+    ]
+
+
+def matches(matchers: list[str], alert: str) -> bool:
+    parts = [re.fullmatch(r'alertname(=~|!~|=)"(.*)"', one) for one in matchers]
+    return all(part is not None and bool(re.fullmatch(part[2], alert)) != (part[1] == "!~") for part in parts)
+
+
+def test_a_run_that_stands_still_explains_a_held_gpu_and_not_the_other_way_round() -> None:
+    assert inhibited("GpumonRunStalled", "GpumonGpuIdleHeld") == [["instance"]]
+    assert inhibited("GpumonGpuIdleHeld", "GpumonRunStalled") == [], "else both would be silent"
+
+
+def test_prometheus_tells_the_alertmanager_beside_it() -> None:
+    config = yaml.safe_load((PROMETHEUS / "prometheus.yaml").read_text())
+    targets = config["alerting"]["alertmanagers"][0]["static_configs"][0]["targets"]
+    assert targets == ["127.0.0.1:9093"]
+
+
+def test_one_port_everywhere() -> None:
+    port = DEFAULT_LISTEN.rpartition(":")[2]
+    for path in (
+        "deploy/Dockerfile",
+        "deploy/helm/gpumon/values.yaml",
+        "grafana/prometheus.yaml",
+        "README.md",
+    ):
+        text = (ROOT / path).read_text()
+        assert port in text and "9835" not in text.replace(port, ""), path
+
+
+def test_the_image_is_not_roots() -> None:
+    text = (ROOT / "deploy" / "Dockerfile").read_text()
+    user = re.search(r"^USER (\d+):\d+$", text, re.M)
+    assert user is not None and int(user[1]) > 0
+    assert text.index("USER") > text.rindex("RUN"), "nothing is built after it"
 
 
 def test_compose_mounts_what_is_there_and_stays_on_loopback() -> None:

@@ -12,13 +12,16 @@ from pathlib import Path
 
 import pytest
 
+from monitor.host.job_files import JobFiles
+from tests.conftest import PATIENCE
+
 SLURM = Path(__file__).resolve().parents[3] / "deploy" / "slurm"
 SCRIPTS = sorted(SLURM.glob("*.sh"))
 
 
 def execute(script: str, **environment: str) -> subprocess.CompletedProcess[str]:
     kept = {"PATH": os.environ["PATH"], **environment}
-    return subprocess.run([SLURM / script], env=kept, capture_output=True, text=True, timeout=30)
+    return subprocess.run([SLURM / script], env=kept, capture_output=True, text=True, timeout=PATIENCE)
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
@@ -51,6 +54,16 @@ def test_the_task_prolog_names_the_run_like_the_job() -> None:
     assert execute("task_prolog.sh").stdout == ""
 
 
+def test_the_daemon_is_told_which_job_has_which_gpu(tmp_path: Path) -> None:
+    own = {"GPUMON_DIR": str(tmp_path / "rings"), "GPUMON_GPU_JOBS": str(tmp_path / "jobs")}
+    execute("prolog.sh", SLURM_JOB_ID="42", SLURM_JOB_GPUS="0,3", **own)
+    execute("prolog.sh", SLURM_JOB_ID="421", SLURM_JOB_GPUS="3", **own)
+    execute("prolog.sh", SLURM_JOB_ID="43", **own)
+    assert JobFiles(tmp_path / "jobs").jobs(0.0) == {"nvidia0": ("42",), "nvidia3": ("42", "421")}
+    execute("epilog.sh", SLURM_JOB_ID="42", **own)
+    assert JobFiles(tmp_path / "jobs").jobs(0.0) == {"nvidia3": ("421",)}
+
+
 def test_the_epilog_logs_the_runs_of_its_job_only(tmp_path: Path) -> None:
     runs = [{"run": "a", "state": "ended", "steps": 7, "slurm_job": "42"}, {"run": "b", "slurm_job": "43"}]
     (tmp_path / "runs.json").write_text(json.dumps(runs))
@@ -71,7 +84,7 @@ def test_the_epilog_without_a_daemon_is_silent() -> None:
 
 
 def test_the_fields_the_epilog_reads_exist() -> None:
-    from monitor.runs.listing import RunRow
+    from monitor.catalog.rows import RunRow
 
     assert {"run", "state", "steps", "samples_per_s", "gpus", "findings", "slurm_job"} <= set(
         RunRow.__struct_fields__

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import require_program
+from tests.conftest import PATIENCE, require_program
 
 DEPLOY = Path(__file__).resolve().parents[3] / "deploy" / "systemd"
 UNIT = DEPLOY / "gpumon.service"
@@ -26,7 +26,7 @@ def installed(tmp_path: Path) -> Path:
 
 def analyze(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     program = require_program("systemd-analyze")
-    return subprocess.run([program, *arguments], capture_output=True, text=True, timeout=60)
+    return subprocess.run([program, *arguments], capture_output=True, text=True, timeout=PATIENCE)
 
 
 def test_systemd_accepts_it(installed: Path) -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from monitor.errors import UserError
 from monitor.gpu.scenario import EFFECTS, load_scenario
 from monitor.gpu.source import open_source
+from monitor.model.errors import UserError
 
 
 def load(tmp_path: Path, text: str, gpus: int = 2) -> str:
@@ -83,7 +83,7 @@ def test_an_unknown_source_is_named() -> None:
 
 
 def test_source_none_has_no_gpus() -> None:
-    from monitor.clock import Moment
+    from monitor.model.clock import Moment
 
     readings = open_source("none").read(Moment.now(), None)
     assert readings.source.kind == "none" and readings.source.ok and readings.gpus == ()

@@ -5,23 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from monitor.clock import Moment
 from monitor.gpu.source import GpuReadings, GpuSource, open_source
-from monitor.snapshot import (
-    THROTTLE_REASONS,
-    Device,
-    Gpu,
-    Host,
-    Phase,
-    Rank,
-    Run,
-    RunState,
-    Snapshot,
-    Source,
-    Times,
-    encode,
-)
+from monitor.model import facts
+from monitor.model.clock import Moment
+from monitor.model.gpu import THROTTLE_REASONS, Gpu, Source
+from monitor.model.host import Host
+from monitor.model.run import Device, Phase, Rank, Run, RunState, Times
+from monitor.model.snapshot import Snapshot, encode
 
 GIB = 1 << 30
 
@@ -77,10 +69,14 @@ def test_idle_without_runs() -> None:
 
 def test_every_reading_of_a_card_is_there() -> None:
     gpu = tick(open_source("simulated"), 3, snapshot(run(rank()))).gpus[0]
-    missing = [name for name in Gpu.__struct_fields__ if getattr(gpu, name) is None]
-    assert missing == ["state_detail"]
-    for part in (gpu.pcie, gpu.nvlink, gpu.activity):
-        assert all(getattr(part, name) is not None for name in part.__struct_fields__)
+    read = facts.complete(replace(snapshot(), gpus=(gpu,))).gpus[0]
+    missing = [name for name in Gpu.__struct_fields__ if getattr(read, name) is None]
+    not_modelled = {"video_clock_hertz", "fabric_state", "fabric_health", "vgpus", "vgpu_licensed"}
+    assert set(missing) == {"state_detail", "alarm", *not_modelled}
+    counters = {"transmit_bytes", "receive_bytes", "total_bytes"}
+    for part in (read.pcie, read.nvlink, read.activity):
+        names = set(part.__struct_fields__) - (counters if part is read.nvlink else set())
+        assert all(getattr(part, name) is not None for name in names)
     assert gpu.throttle is not None and tuple(gpu.throttle) == THROTTLE_REASONS
     assert set(gpu.ranges) == {"utilization_ratio", "power_watts", "sm_clock_hertz"}
 

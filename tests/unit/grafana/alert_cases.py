@@ -72,6 +72,7 @@ CASES = (
     Case("low use for five minutes only", live() | card("0.9x30 0.4x30") | ON_CARD),
     Case("held and idle", card("0x60", processes="1x60"), ("GpumonGpuIdleHeld",)),
     Case("free and idle", card("0x60", processes="0x60")),
+    Case("idle within a run that was stopped", live(state="stalled") | card("0x60", processes="1x60") | ON_CARD),
     Case("idle within a run that runs", live() | card("0x60", processes="1x60") | ON_CARD, ("GpumonGpuStarved",)),
     Case("hot", card("0.9x60") | throttle("hw_thermal_slowdown", "1x60"), ("GpumonThermalThrottle",)),
     Case("hot for a moment", card("0.9x60") | throttle("sw_thermal_slowdown", "0x39 1x20")),

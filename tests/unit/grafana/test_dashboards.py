@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import Dashboard
+from prometheus_client.process_collector import ProcessCollector
 
-from grafana.answers import Board, QueryError, fill, panels
+from docs.tools.grafana_preview.answers import Board, QueryError, fill, panels
 from grafana.build import HERE, alert_groups, main, outputs, recording_groups
-from grafana.looks import CONDITION_COLORS, PHASE_COLORS
 from grafana.rules.recording import CONDITIONS
+from grafana.style import CONDITION_COLORS, PHASE_COLORS
 from monitor.web.families import FAMILIES
 from sdk.ring import PHASES
 
@@ -30,6 +31,7 @@ each_board = pytest.mark.parametrize("board", BOARDS.values(), ids=BOARDS)
 
 def known_names() -> set[str]:
     names = {family.name for family in FAMILIES}
+    names |= {one.name for family in ProcessCollector(registry=None).collect() for one in family.samples}
     for family in FAMILIES:
         if family.kind == "histogram":
             names |= {f"{family.name}_{suffix}" for suffix in ("bucket", "count", "sum")}
@@ -128,6 +130,16 @@ def assert_table(panel: dict[str, Any], where: str) -> None:
     refs = {target["refId"] for target in panel["targets"]}
     used = {field[-1] for field in steps["organize"]["renameByName"] if field.startswith("Value #")}
     assert used <= refs, where
+
+
+@each_board
+def test_job_and_machine_can_be_chosen_and_nothing_can_be_changed(board: Board) -> None:
+    """A provisioned dashboard that was edited loses the edit at the next start."""
+    assert [one["name"] for one in board["templating"]["list"]][:3] == ["datasource", "job", "instance"]
+    assert board["editable"] is False
+    assert board["schemaVersion"] == 41, "that of the Grafana in compose.yaml"
+    asked = [expr for expr in expressions(board) if "ALERTS{" not in expr and "{" in expr]
+    assert [expr for expr in asked if 'job=~"$job"' not in expr] == []
 
 
 @each_board

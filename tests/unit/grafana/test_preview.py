@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from grafana.answers import legend
-from grafana.drawing.charts import step_color
-from grafana.drawing.tables import rows_of
-from grafana.drawing.units import shown
+from docs.tools.grafana_preview.answers import legend
+from docs.tools.grafana_preview.charts import step_color
+from docs.tools.grafana_preview.tables import rows_of
+from docs.tools.grafana_preview.units import shown
 
 
 @pytest.mark.parametrize(
@@ -55,5 +57,5 @@ def test_legends_and_thresholds() -> None:
         legend({"legendFormat": "GPU {{gpu}} of {{ instance }}"}, {"gpu": "1", "instance": "n"})
         == "GPU 1 of n"
     )
-    steps = [{"value": None, "color": "red"}, {"value": 0.7, "color": "green"}]
+    steps: list[dict[str, Any]] = [{"value": None, "color": "red"}, {"value": 0.7, "color": "green"}]
     assert [step_color(steps, use) for use in (0.1, 0.7)] == ["red", "green"]

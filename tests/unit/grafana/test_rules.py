@@ -12,7 +12,7 @@ import yaml
 from grafana.build import HERE, alert_groups, recording_groups
 from grafana.rules.model import DOCS, OWN_IDS
 from grafana.rules.recording import CONDITIONS
-from tests.conftest import require_program
+from tests.conftest import PATIENCE, require_program
 from tests.unit.grafana.alert_cases import CARD, CASES, card, live
 
 FILES = [HERE / "rules" / "recording.yaml", HERE / "rules" / "alerts.yaml"]
@@ -21,7 +21,7 @@ ALERTS = {rule["alert"]: rule for group in alert_groups()["groups"] for rule in 
 
 def promtool(*arguments: str | Path) -> None:
     done = subprocess.run(
-        [require_program("promtool"), *arguments], capture_output=True, text=True, timeout=60
+        [require_program("promtool"), *arguments], capture_output=True, text=True, timeout=PATIENCE
     )
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -8,7 +8,7 @@ import pytest
 
 from monitor.host.cgroup import CgroupReader, Mount, levels, parse_membership, parse_mounts
 from monitor.host.procfs import Roots
-from monitor.snapshot import Cgroup
+from monitor.model.host import Cgroup
 
 HYBRID = """9:name=systemd:/
 4:memory:/docker/abc

@@ -16,9 +16,9 @@ from monitor.host.identity import (
     parse_command,
     parse_environ,
     read_identity,
-    user_name,
 )
 from monitor.host.processes import is_helper
+from monitor.model.owner import user_name
 
 ID = "4f1c" * 16
 UID = "1b2c3d4e-0000-4444-8888-abcdefabcdef"

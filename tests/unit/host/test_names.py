@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from monitor.host.identity import read_identity
-from monitor.host.names import CONTAINERD, DOCKER, STORAGE, UNKNOWN, ContainerNames, Names
+from monitor.host.names import CONTAINERD, DOCKER, KUBELET_LOGS, STORAGE, UNKNOWN, ContainerNames, Names
 
 ID = "0f" * 32
 
@@ -27,9 +27,10 @@ def test_containerd_knows_the_pod(tmp_path: Path) -> None:
     annotations = {
         "io.kubernetes.cri.container-name": "trainer",
         "io.kubernetes.cri.sandbox-name": "resnet-0",
+        "io.kubernetes.cri.sandbox-namespace": "team-a",
     }
     write(tmp_path / CONTAINERD / "k8s.io" / ID / "config.json", {"annotations": annotations})
-    assert ContainerNames(tmp_path).find(ID) == Names("trainer", "resnet-0")
+    assert ContainerNames(tmp_path).find(ID) == Names("trainer", "resnet-0", "team-a")
 
 
 def test_crio_and_podman(tmp_path: Path) -> None:
@@ -39,6 +40,15 @@ def test_crio_and_podman(tmp_path: Path) -> None:
     write(tmp_path / STORAGE / ID / "userdata/config.json", {})
     write(tmp_path / STORAGE / "containers.json", [{"id": "else"}, {"id": ID, "names": ["box"]}])
     assert ContainerNames(tmp_path).find(ID) == Names("box")
+
+
+def test_the_kubelets_logs_name_everything_and_need_no_root(tmp_path: Path) -> None:
+    logs = tmp_path / KUBELET_LOGS
+    logs.mkdir(parents=True)
+    (logs / f"bert-0_team-a_trainer-{ID}.log").symlink_to("/nowhere")
+    (logs / f"bert-1_team-a_trainer-{'0e' * 32}.log").symlink_to("/nowhere")
+    assert ContainerNames(tmp_path).find(ID) == Names("trainer", "bert-0", "team-a")
+    assert ContainerNames(tmp_path).find("0d" * 32) == UNKNOWN
 
 
 @pytest.mark.parametrize("document", ["{broken", "[]", '"text"', '{"Name": 5, "Config": []}'])

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from monitor.clock import Moment
 from monitor.host.processes import TICKS
 from monitor.host.procfs import Roots
 from monitor.host.reader import HostReader
 from monitor.host.tree import ProcessTree
-from monitor.snapshot import Cgroup, Cpu, Disk, Host, Memory, Network, Pressure, Process, encode
+from monitor.model.clock import Moment
+from monitor.model.host import Cgroup, Cpu, Disk, Host, Memory, Network, Pressure, Process
+from monitor.model.snapshot import encode
 
 
 class Machine:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from monitor.clock import Moment
+from monitor.model.clock import Moment
 from sdk import ring
 from sdk.writer import RingWriter
 
@@ -41,7 +41,7 @@ class Script:
             record[getattr(ring, f"W_{name.upper()}")] = value
         self.writer.commit(record)
 
-    def steps(self, many: Iterable[float], **words: int) -> None:
+    def steps(self, many: Iterable[float], **words: Any) -> None:
         for ms in many:
             self.step(ms, **words)
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from monitor.errors import UserError
-from monitor.runs.catalog import Catalog, Now
-from monitor.runs.listing import from_shown, row, shown
+from monitor.catalog.catalog import Catalog, Now
+from monitor.catalog.rows import from_shown, row, shown
+from monitor.model.errors import UserError
 from monitor.store.history import History
 from monitor.store.store import Store
 from tests.unit.store import made

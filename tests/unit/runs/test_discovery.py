@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from monitor.clock import Moment
-from monitor.runs import discovery
+from monitor.model.clock import Moment
+from monitor.model.owner import user_name
+from monitor.model.snapshot import encode
+from monitor.runs import discovery, folder
 from monitor.runs.reader import RunReader
-from monitor.snapshot import encode
+from monitor.runs.trouble import Trouble
 from sdk import ring
 from tests.unit.runs.rings import Script
 
@@ -36,13 +38,13 @@ def test_what_is_not_a_ring_file_is_refused(tmp_path: Path) -> None:
     (rings / "empty.ring").touch()
     (rings / "short.ring").write_bytes(b"GPUMONR1")
     with open(rings / "huge.ring", "wb") as file:
-        file.truncate(discovery.MAX_FILE_BYTES + 1)
+        file.truncate(folder.MAX_FILE_BYTES + 1)
     (rings / "zeros.ring").write_bytes(bytes(ring.DATA_AT + 4096))
     (rings / "half.ring.tmp").write_bytes(b"not yet")
     reader = polled(rings)
     assert reader.followers == []
     assert reader.dropped == {
-        "rings.unreadable": 1, "rings.not_a_file": 2, "rings.size": 3, "rings.broken": 1,
+        "rings.not_a_file": 3, "rings.size": 3, "rings.broken": 1,
     }  # fmt: skip
 
 
@@ -118,7 +120,8 @@ def test_strange_meta_values_are_ignored(tmp_path: Path) -> None:
     script.steps([1.0] * 3)
     reader = polled(tmp_path)
     (run,) = reader.runs(script.now(), (), ())
-    assert (run.world_size, run.batch_size, run.config, run.command, run.user) == (1, None, {}, None, None)
+    assert (run.world_size, run.batch_size, run.config, run.command) == (1, None, {}, None)
+    assert run.user == user_name(os.getuid()), "the file's owner, whatever the ring claims"
     assert "\x1b" not in run.name and "red" in run.name
 
 
@@ -135,7 +138,7 @@ def test_a_hostile_config_never_breaks_the_snapshot(tmp_path: Path, config: str)
     script = Script(tmp_path, device="cuda:0")
     script.steps([1.0] * 20)
     raw = f'{{"kind": "trainer", "run": "run-1", "rank": 0, "config": {config}}}'.encode()
-    script.writer._mmap[ring.META_AT : ring.META_AT + len(raw)] = raw
+    script.writer._mappings[-1][ring.META_AT : ring.META_AT + len(raw)] = raw
     script.writer.words[ring.H_META_LEN] = len(raw)
     reader = polled(tmp_path)
     assert encode(reader.runs(script.now(), (), ()))
@@ -157,39 +160,55 @@ def test_crowds_are_capped_per_owner_and_in_all(tmp_path: Path, monkeypatch: pyt
     scripts = [Script(tmp_path, f"run-{at}") for at in range(6)]
     monkeypatch.setattr(discovery, "MAX_PER_OWNER", 4)
     reader = polled(tmp_path)
-    assert len(reader.followers) == 4 and reader.dropped == {"rings.owner": 2}
-    reader.close()
+    assert len(reader.followers) == 4 and reader.dropped == {"rings.rings": 2, "rings.waiting": 2}
+    assert [(one.owner_uid, one.reason, one.count) for one in reader.trouble.counts()] == [
+        (os.getuid(), "rings", 2)
+    ]
     monkeypatch.setattr(discovery, "MAX_PER_OWNER", 100)
-    found = discovery.Discovery([tmp_path])
-    first = found.scan(room=2)
-    assert len(first) == 2 and found.dropped["rings"] == 4
-    rest = found.scan(room=100)
-    assert len(rest) == 4 and found.dropped["rings"] == 0
-    for one in (*first, *rest):
-        os.close(one.fd)
+    monkeypatch.setattr(discovery, "MAX_RINGS", 5)
+    reader.poll(Moment.now())
+    assert len(reader.followers) == 5 and reader.dropped["rings.waiting"] == 1
+    monkeypatch.setattr(discovery, "MAX_RINGS", 6)
+    reader.poll(Moment.now())
+    assert len(reader.followers) == 6 and "rings.waiting" not in reader.dropped
     for script in scripts:
         script.writer.close()
 
 
+def test_a_crowd_is_taken_in_small_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """GIVEN more rings than are opened in a poll THEN each poll opens some, and all are open in the end."""
+    monkeypatch.setattr(discovery, "NEW_PER_POLL", 4)
+    for at in range(10):
+        Script(tmp_path, f"run-{at}")
+    reader = RunReader([tmp_path])
+    seen = []
+    for _ in range(4):
+        reader.poll(Moment.now())
+        seen.append(len(reader.followers))
+    assert seen == [4, 8, 10, 10] and reader.dropped == {}
+
+
 def test_out_of_descriptors_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Script(tmp_path)
-    found = discovery.Discovery([tmp_path])
+    found = discovery.Discovery([tmp_path], Trouble())
 
     def full(*args: object) -> int:
         raise OSError(errno.EMFILE, "too many open files")
 
     with monkeypatch.context() as patched:
-        patched.setattr(discovery.os, "open", full)
-        assert found.scan() == [] and found.dropped["rings"] == 1
-    (one,) = found.scan()
+        patched.setattr("monitor.runs.discovery.os.open", full)
+        found.look()
+        assert found.take() == [] and found.trouble.totals()["listing"] == 1
+    found.look()
+    (one,) = found.take()
     os.close(one.fd)
-    assert found.dropped["rings"] == 0
 
 
 def test_an_unchanged_directory_is_not_listed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Script(tmp_path)
+    os.utime(tmp_path, (0, 1000))
     reader = polled(tmp_path)
-    monkeypatch.setattr(discovery, "_entries", lambda directory: pytest.fail("listed again"))
+    monkeypatch.setattr(folder, "_open", lambda path, status: pytest.fail("listed again"))
     reader.poll(Moment.now())
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from monitor.model.snapshot import encode
 from monitor.runs.reader import RunReader
-from monitor.snapshot import encode
 from monitor.store.store import Store
 from sdk import ring
 from tests.unit.runs.rings import Script

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from monitor.model.gpu import Gpu, GpuProcess
+from monitor.model.host import Process
 from monitor.runs.gpus import gpu_of, visible_gpus
-from monitor.runs.join import run_state
+from monitor.runs.grouping import run_state
 from monitor.runs.meta import parse_meta
 from monitor.runs.reader import RunReader
-from monitor.snapshot import Gpu, GpuProcess, Process
 from sdk import ring
 from tests.unit.runs.rings import Script
 

@@ -39,5 +39,21 @@ def test_a_lock_nobody_holds_means_gone(tmp_path: Path) -> None:
     script.writer.close(ring.S_RUNNING)
     fd = os.open(script.path, os.O_RDWR)
     os.pwrite(fd, (2**30).to_bytes(8, "little"), ring.H_PID * 8)
-    assert liveness.writer_pid(fd, ring.read_header(fd, os.fstat(fd).st_size)) is None
+    assert liveness.writer_pid(fd, ring.read_header(fd, os.fstat(fd).st_size), os.getuid()) is None
     os.close(fd)
+
+
+def test_a_pid_is_only_believed_of_the_rings_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """GIVEN a ring that claims our own pid, on a file system without locks WHEN its owner is somebody else
+    THEN it is not alive, and never the one who reads it."""
+    script = Script(tmp_path)
+    fd = os.open(script.path, os.O_RDONLY)
+    found = ring.read_header(fd, os.fstat(fd).st_size)
+    assert liveness.writer_pid(fd, found, os.getuid()) == os.getpid()
+    monkeypatch.setattr("monitor.runs.liveness.fcntl.fcntl", _no_locks)
+    assert liveness.writer_pid(fd, found, os.getuid() + 1) is None
+    os.close(fd)
+
+
+def _no_locks(*_: object) -> bytes:
+    raise OSError("no locks here")

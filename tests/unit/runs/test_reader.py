@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
-from monitor.clock import Moment
-from monitor.runs import clean
-from monitor.runs.columns import Columns
+from monitor.model.clock import Moment
+from monitor.model.records import MOST, Counters, RingIdentity
+from monitor.model.snapshot import encode
+from monitor.model.steps import Columns
+from monitor.runs import cleanup
+from monitor.runs import reader as reader_module
 from monitor.runs.reader import KEEP_ENDED_SECONDS, RunReader
-from monitor.runs.sink import Counters, RingIdentity
 from sdk import ring
 from tests.unit.runs.rings import Script
 
@@ -44,7 +47,9 @@ def later(now: Moment, seconds: float) -> Moment:
     return Moment(now.wall + seconds, now.monotonic + seconds)
 
 
-@pytest.mark.parametrize(("state", "shown"), [(ring.S_ENDED, "ended"), (ring.S_FAILED, "failed")])
+@pytest.mark.parametrize(
+    ("state", "shown"), [(ring.S_ENDED, "ended"), (ring.S_FAILED, "failed"), (ring.S_INTERRUPTED, "ended")]
+)
 def test_an_ended_run_stays_some_minutes_then_its_file_goes(tmp_path: Path, state: int, shown: str) -> None:
     script = Script(tmp_path)
     script.steps([10.0] * 30)
@@ -60,7 +65,7 @@ def test_an_ended_run_stays_some_minutes_then_its_file_goes(tmp_path: Path, stat
     assert reader.runs(now, (), ())
     reader.poll(later(now, KEEP_ENDED_SECONDS + 1))
     assert not reader.runs(now, (), ()) and script.path.exists()
-    reader.poll(later(now, clean.KEEP_SECONDS + 60))
+    reader.poll(later(now, cleanup.KEEP_SECONDS + 60))
     assert not script.path.exists()
 
 
@@ -80,8 +85,8 @@ def test_without_a_sink_nothing_is_removed(tmp_path: Path) -> None:
     script = Script(tmp_path)
     script.end()
     reader = RunReader([tmp_path])
-    reader.poll(later(script.now(), 10 * clean.KEEP_SECONDS))
-    reader.poll(later(script.now(), 20 * clean.KEEP_SECONDS))
+    reader.poll(later(script.now(), 10 * cleanup.KEEP_SECONDS))
+    reader.poll(later(script.now(), 20 * cleanup.KEEP_SECONDS))
     assert script.path.exists()
 
 
@@ -95,17 +100,17 @@ def test_a_live_ring_is_never_removed(tmp_path: Path) -> None:
 
 def test_removal_spares_what_took_the_name(tmp_path: Path) -> None:
     script = Script(tmp_path)
-    dead = clean.DeadRing(script.path, script.path.stat().st_ino + 1, "k", 0.0, 1, worker=False)
-    clean.remove(dead)
+    dead = cleanup.DeadRing(str(script.path), script.path.stat().st_ino + 1, "k", 0.0, 1, worker=False)
+    cleanup.remove(dead)
     assert script.path.exists()
 
 
 def test_pressure_lets_the_oldest_go_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clean, "_is_short_of_room", lambda path: False)
-    half = clean.PRESSURE_BYTES // 2
-    dead = [clean.DeadRing(tmp_path / f"{at}.ring", at, str(at), float(at), half, False) for at in range(4)]
-    assert [one.key for one in clean.surplus(dead, 200.0, set())] == ["0", "1"]
-    assert clean.surplus(dead, 30.0, set()) == []
+    monkeypatch.setattr(cleanup, "_is_short_of_room", lambda path: False)
+    half = cleanup.PRESSURE_BYTES // 2
+    dead = [cleanup.DeadRing(f"{tmp_path}/{at}.ring", at, str(at), float(at), half, False) for at in range(4)]
+    assert [one.key for one in cleanup.surplus(dead, 200.0, set())] == ["0", "1"]
+    assert cleanup.surplus(dead, 30.0, set()) == []
 
 
 def test_a_growing_ring_is_followed(tmp_path: Path) -> None:
@@ -145,3 +150,101 @@ def test_new_phase_names_are_picked_up(tmp_path: Path) -> None:
     script.step(2.0, {12: 1.5})
     reader.poll(script.now())
     assert "mix" in [phase.name for phase in reader.runs(script.now(), (), ())[0].phases]
+
+
+def test_a_clock_that_was_set_removes_nothing_and_hides_nothing(tmp_path: Path) -> None:
+    script = Script(tmp_path)
+    reader = RunReader([tmp_path], sink=Kept())
+    reader.poll(script.now())
+    script.end()
+    now = script.now()
+    for days in (0, 40, -40):
+        for seconds in (1.0, 40.0, 80.0):
+            set_clock = Moment(now.wall + days * 86400, now.monotonic + seconds)
+            reader.poll(set_clock)
+            assert [run.state for run in reader.runs(set_clock, (), ())] == ["ended"]
+    assert script.path.exists()
+
+
+def test_steps_newer_than_the_tick_are_no_steps_of_the_future(tmp_path: Path) -> None:
+    """GIVEN a tick that began ten seconds ago WHEN it comes to the rings THEN what was written since is as
+    good as any."""
+    script = Script(tmp_path)
+    script.clock = time.monotonic_ns() - 10**9
+    script.steps([1.0] * 500)
+    reader = RunReader([tmp_path])
+    late = Moment(time.time() - 10.0, time.monotonic() - 10.0)
+    reader.poll(late)
+    (run,) = reader.runs(late, (), ())
+    assert (run.steps, run.ranks[0].whole.count, reader.dropped) == (500, 500, {})
+
+
+def test_a_claimed_start_in_the_future_dates_no_step_there(tmp_path: Path) -> None:
+    script = Script(tmp_path)
+    script.steps([1.0] * 5)
+    script.writer.words[ring.H_STARTED_WALL] += 400 * 86400 * 10**9
+    reader = RunReader([tmp_path])
+    reader.poll(script.now())
+    (run,) = reader.runs(script.now(), (), ())
+    newest = run.ranks[0].last_step_time
+    assert newest is not None and newest < script.now().wall + 2 * 86400 > run.started
+
+
+def test_a_late_rank_joins_a_run_that_seemed_to_be_over(tmp_path: Path) -> None:
+    """GIVEN rank 0 has ended and was let go of WHEN rank 1 turns up THEN the run has both, once."""
+    first = Script(tmp_path, "run-1", 0, world=2)
+    first.steps([1.0] * 5)
+    first.end()
+    reader = RunReader([tmp_path])
+    reader.poll(first.now())
+    assert [run.state for run in reader.runs(first.now(), (), ())] == ["ended"] and reader.followers == []
+    late = Script(tmp_path, "run-1", 1, world=2)
+    late.steps([1.0] * 9)
+    for _ in range(2):
+        reader.poll(late.now())
+        (run,) = reader.runs(late.now(), (), ())
+        assert [(rank.rank, rank.state, rank.steps) for rank in run.ranks] == [
+            (0, "ended", 5),
+            (1, "running", 9),
+        ]
+    late.end()
+    reader.poll(late.now())
+    (run,) = reader.runs(late.now(), (), ())
+    assert (run.state, len(run.ranks)) == ("ended", 2) and reader.followers == []
+
+
+def test_an_ended_run_is_made_once(tmp_path: Path) -> None:
+    script = Script(tmp_path)
+    script.steps([1.0] * 5)
+    script.end()
+    reader = RunReader([tmp_path])
+    reader.poll(script.now())
+    (first,) = reader.runs(script.now(), (), ())
+    reader.poll(later(script.now(), 1.0))
+    (again,) = reader.runs(later(script.now(), 1.0), (), ())
+    assert again is first and reader.followers == []
+
+
+def test_claims_too_large_to_write_down_stop_at_a_limit(tmp_path: Path) -> None:
+    """GIVEN a million steps of 2^44 tokens each THEN their sum can still be encoded and stored."""
+    counters = Counters(tokens=(1 << 62) - 5, samples=1 << 61, phase_ns=[(1 << 62) + 7] * ring.PHASE_SLOTS)
+    counters.tokens += 1 << 44
+    counters.limit()
+    assert counters.tokens == MOST and counters.samples == 1 << 61 and max(counters.phase_ns) == MOST
+    assert encode(counters)
+
+
+def test_meta_that_changes_all_the_time_is_read_a_few_rings_a_poll(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader_module, "META_PER_POLL", 4)
+    scripts = [Script(tmp_path, f"run-{at}") for at in range(10)]
+    reader = RunReader([tmp_path])
+    reader.poll(scripts[0].now())
+    for script in scripts:
+        script.writer.write_meta({"kind": "trainer", "run": script.path.name[:-7], "rank": 0, "name": "new"})
+    fresh = []
+    for _ in range(4):
+        reader.poll(scripts[0].now())
+        fresh.append(sum(follower.meta.name == "new" for follower in reader.followers))
+    assert fresh == [4, 8, 10, 10]

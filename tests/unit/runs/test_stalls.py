@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from monitor.snapshot import Stall
+from monitor.model.run import Stall
 from sdk import ring
 from tests.unit.runs.rings import MS, Script
 from tests.unit.runs.test_figures import read

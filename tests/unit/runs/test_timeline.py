@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from monitor.runs.reader import RunReader
 from monitor.runs.timeline import WINDOWS
 from tests.unit.runs.rings import Script
 from tests.unit.runs.test_figures import read
@@ -44,3 +45,20 @@ def test_trend_of_a_steady_run_with_validation_is_one(tmp_path: Path) -> None:
         )
     trend = read(script).trend_ratio
     assert trend is not None and trend > 0.95
+
+
+def test_only_the_first_rank_keeps_a_timeline(tmp_path: Path) -> None:
+    """GIVEN a run of four ranks WHEN it is read THEN the run has the first rank's timeline, whole, and the
+    others keep none: it would never be shown."""
+    scripts = [Script(tmp_path, rank=rank, world=4) for rank in range(4)]
+    reader = RunReader([tmp_path])
+    for _ in range(3):
+        for script in scripts:
+            script.steps([5.0] * 400, samples=4)
+        reader.poll(scripts[0].now())
+        (run,) = reader.runs(scripts[0].now(), (), ())
+    assert sum(window.steps for window in run.timeline) == 1200
+    kept = {one.meta.rank: one.figures.timeline for one in reader.followers if one.figures is not None}
+    assert [kept[rank] is not None for rank in range(4)] == [True, False, False, False]
+    assert {rank.steps for rank in run.ranks} == {1200} and len({rank.whole.p50 for rank in run.ranks}) == 1
+    reader.close()

@@ -50,6 +50,19 @@ def test_lightning(gpumon_dir: Path) -> None:
     assert found.records[2].phases.get("validate", 0) == 0
 
 
+def test_a_batch_size_that_was_given_is_not_counted_again(gpumon_dir: Path) -> None:
+    callback = lightning.GpumonCallback(batch_size=6)
+    trainer, module, batch = SimpleNamespace(), SimpleNamespace(), [torch.ones(6, 2)]
+    callback.on_fit_start(trainer, module)
+    callback.on_train_epoch_start(trainer, module)
+    for index in range(3):
+        callback.on_train_batch_start(trainer, module, batch, index)
+        callback.on_train_batch_end(trainer, module, None, batch, index)
+    callback.on_fit_end(trainer, module)
+    assert callback.monitor.path is not None
+    assert [one.samples for one in read_ring(Path(callback.monitor.path)).records] == [6, 6, 6]
+
+
 def test_lightning_failure(gpumon_dir: Path) -> None:
     callback = lightning.GpumonCallback()
     callback.on_fit_start(SimpleNamespace(), SimpleNamespace())

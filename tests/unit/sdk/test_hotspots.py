@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import gc
 import textwrap
+import time
 from pathlib import Path
 from typing import Any
 
-from sdk import look as looks
-from sdk.hotspots import Hotspots, Seen, _drawn
-from sdk.place import forget_source, per_epoch
-from sdk.stacks import Frame
+from sdk.core.phases import PhaseNames
+from sdk.sampling import windows
+from sdk.sampling._budget import SHARE
+from sdk.sampling._hot_lines import HotLines, Sample
+from sdk.sampling._stacks import Frame
+from sdk.sampling.hotspots import Hotspots
+from sdk.structure.epochs import beside_the_steps
+from sdk.structure.lines import Lines
+from sdk.structure.places import Place
+from sdk.structure.reader import Reader
+from sdk.structure.source import forget
 
 SOURCE = """\
+import random
+
 class Photos:
     def __getitem__(self, i):
         image = decode(self.blobs[i])
@@ -29,7 +40,7 @@ def jitter(image):
         image = image * random.random()
     return image
 
-def train():
+def train(model, history, numbers):
     for step in range(9):
         loss = model(step)
         loss.backward()
@@ -41,59 +52,100 @@ def train():
 def source(folder: Path) -> str:
     file = folder / "photos.py"
     file.write_text(textwrap.dedent(SOURCE))
-    forget_source()
+    forget()
     return str(file)
 
 
 def test_a_sample_is_drawn_where_its_line_draws_or_uses_what_was_drawn(tmp_path: Path) -> None:
     file = source(tmp_path)
 
-    def asked(line: int) -> Frame:
-        return Frame(file, line, "__getitem__")
+    def drawn(*path: tuple[int, str]) -> bool:
+        return Lines(Reader()).drawn([(file, line, name) for line, name in path])
 
-    assert _drawn(Frame(file, 15, "jitter"), asked(5))
-    assert _drawn(Frame(file, 11, "rotate"), asked(5))
-    assert not _drawn(Frame(file, 8, "decode"), asked(3))
-    assert not _drawn(Frame(file, 15, "jitter")), "not on the way to a sample"
+    assert drawn((17, "jitter"), (7, "__getitem__"))
+    assert drawn((13, "rotate"), (7, "__getitem__"))
+    assert not drawn((10, "decode"), (5, "__getitem__"))
+    assert not drawn((17, "jitter")), "not on the way to a sample"
 
 
 def test_lines_know_their_callers_and_the_loop_what_it_keeps(tmp_path: Path) -> None:
     file = source(tmp_path)
-    spots = Hotspots(0, lambda: "data")
-    place, caller = Frame(file, 8, "decode"), Frame(file, 3, "__getitem__")
-    spots._count([Seen("data", place, 10, 9, 0, "", "", (caller,))])
-    spots._count([Seen("backward", Frame(file, 21, "train"), 10, 9, 0, "", "", ())])
-    found = {one["phase"]: one for one in spots.result()}
+    spots = HotLines()
+    place, caller = Place(file, 10, "decode"), Place(file, 5, "__getitem__")
+    spots.count([Sample("data", (place, caller), 10, 9)])
+    spots.count([Sample("backward", (Place(file, 23, "train"),), 10, 9)])
+    result = spots.evaluate()
+    found = {one["phase"]: one for one in result["hotspots"]}
     assert found["data"]["callers"][0]["function"] == "Photos.__getitem__"
-    assert found["data"]["callers"][0]["line"] == 3 and "random" not in found["data"]
-    assert [one["code"] for one in spots.kept()] == ["history.append(loss)"]
+    assert found["data"]["callers"][0]["line"] == 5 and "random" not in found["data"]
+    assert [one["code"] for one in result["keeps"]] == ["history.append(loss)"]
+
+
+def test_time_in_which_others_have_the_core_is_no_work_of_a_line() -> None:
+    hotspots = Hotspots(0, Recorder(), PhaseNames().name)
+    told = hotspots._told((0, 10, 2, 7, None), [Frame(__file__, 1, "train")])
+    assert (told.ns, told.cpu) == (3, 2)
 
 
 class Recorder:
-    """As much of a recorder as the look needs."""
+    """As much of a recorder as the windows need."""
 
-    thread = 0
-    cur = 0
-    next_look = 0
-    on_look: Any = None
+    thread = phase = 0
+    next_sample = spent_ns = 0
+    names = PhaseNames()
 
     def flag_next(self, flag: int) -> None:
         return
 
 
-def test_a_run_that_has_slowed_is_looked_at_again(monkeypatch: Any) -> None:
+def test_looking_up_collects_no_garbage(tmp_path: Path) -> None:
+    """WHEN a long file is looked up THEN no collection of the training's objects comes of it."""
+    file = source(tmp_path)
+    Path(file).write_text(Path(file).read_text() + "value = [(1, 2), (3, 4)]\n" * 2000)
+    spots = HotLines()
+    spots.count([Sample("backward", (Place(file, 23, "train"),), 10, 9)])
+    collections: list[int] = []
+
+    def collected(phase: str, about: dict[str, int]) -> None:
+        collections.append(about["generation"])
+
+    gc.collect()
+    gc.callbacks.append(collected)
+    try:
+        assert spots.evaluate()["hotspots"]
+    finally:
+        gc.callbacks.remove(collected)
+    assert not any(collections), "one of new objects may come behind it"
+    assert gc.isenabled()
+
+
+def test_what_samples_say_waits_until_it_is_earned() -> None:
+    """GIVEN a window's samples WHEN the run is young THEN they are looked up later, or at its end."""
+    told: list[dict[str, Any]] = []
+    sampling = windows.SamplingWindows(Recorder(), lambda config, _: told.append(config))  # type: ignore[arg-type]
+    began, earned = time.monotonic_ns(), int(windows._EVALUATION_NS / SHARE)
+    for steps in range(windows.QUICK_FIRST_STEP, 100):
+        sampling.step(steps, began + earned // 2, 10_000_000)
+    assert not told
+    sampling.step(100, began + 100 * earned, 10_000_000)
+    assert len(told) == 1
+    sampling.close()
+
+
+def test_a_run_that_has_slowed_is_sampled_again(monkeypatch: Any) -> None:
     begun: list[int] = []
-    look = looks.Look(Recorder(), lambda config, scalars: None)  # type: ignore[arg-type]
-    monkeypatch.setattr(look, "_begin", begun.append)
-    look._usual, look._again = 1000, 10**18
+    sampling = windows.SamplingWindows(Recorder(), lambda config, scalars: None)  # type: ignore[arg-type]
+    monkeypatch.setattr(sampling, "_begin", lambda steps, duration: begun.append(duration))
+    sampling._usual, sampling._again = 1000, 10**18
+    now = time.monotonic_ns()
     for duration in (1000, 1900, 1000, 1900, 1900):
-        look.look(500, 1, duration)
+        sampling.step(500, now, duration)
     assert begun == [], "one slow step, or two, may be anything"
-    look.look(500, 1, 1900)
+    sampling.step(500, now, 1900)
     assert begun == [1900]
     for _ in range(40):
-        look.look(500, 1, 1900)
-    assert len(begun) == looks.SLOWER_LOOKS
+        sampling.step(500, now, 1900)
+    assert len(begun) == windows.SLOWER_PROFILES
 
 
 EPOCHS = """\
@@ -115,9 +167,9 @@ for number in range(9):
 def test_what_runs_once_an_epoch_is_found_beside_the_steps_also_in_a_caller(tmp_path: Path) -> None:
     file = tmp_path / "epochs.py"
     file.write_text(EPOCHS)
-    forget_source()
-    there = per_epoch(Frame(str(file), 3, "epoch"), Frame(str(file), 7, "<module>"))
-    assert [text for _, _, text in there] == ["rows = read_again(path)"]
-    here = per_epoch(Frame(str(file), 11, "<module>"))
-    assert [line for _, line, _ in here] == [12, 10]
-    assert per_epoch(Frame(str(file), 3, "epoch")) == []
+    forget()
+    there = beside_the_steps(Reader(), [(str(file), 3), (str(file), 7)])
+    assert [line for _, line in there] == [6]
+    here = beside_the_steps(Reader(), [(str(file), 11)])
+    assert [line for _, line in here] == [10], "what is printed is not what takes the time"
+    assert beside_the_steps(Reader(), [(str(file), 3)]) == []

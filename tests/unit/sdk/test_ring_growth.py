@@ -10,6 +10,7 @@ from pathlib import Path
 
 from sdk import ring
 from sdk.writer import RingWriter
+from tests.rings import read_records
 
 ASK = """
 import fcntl, os, struct, sys
@@ -39,7 +40,7 @@ def test_growing_keeps_lock_and_records(tmp_path: Path) -> None:
     writer.close()
     fd = os.open(path, os.O_RDONLY)
     header = ring.read_header(fd, os.fstat(fd).st_size)
-    records, cursor, lost = ring.read_records(fd, header, 0, 1000)
+    records, cursor, lost = read_records(fd, header)
     os.close(fd)
     assert header.slots == 128
     assert [one[ring.W_SAMPLES] for one in records] == list(range(100))

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import textwrap
 import threading
 from pathlib import Path
 
-from sdk.place import qualified
-from sdk.stacks import Frame, StackReader, parse
+import pytest
+
+from sdk.sampling._stacks import Frame, StackReader, parse
+from sdk.structure.source import qualified
+from tests.conftest import PATIENCE
 
 
 def test_a_stack_is_read_innermost_first() -> None:
@@ -37,7 +41,7 @@ def test_names_that_are_not_ascii() -> None:
     text = (
         b'Thread 0x0000000000000001 (most recent call first):\n  File "/d\\u6570/a.py", line 3 in caf\\xe9\n'
     )
-    assert parse(text, b"hread 0x0000000000000001 ") == [Frame("/d数/a.py", 3, "café")]
+    assert parse(text, 1) == [Frame("/d数/a.py", 3, "café")]
 
 
 def test_a_function_is_named_with_what_is_around_it(tmp_path: Path) -> None:
@@ -56,35 +60,48 @@ def test_a_function_is_named_with_what_is_around_it(tmp_path: Path) -> None:
                 return 1
         """)
     )
-    assert qualified(Frame(str(file), 4, "__getitem__")) == "Files.__getitem__"
-    assert qualified(Frame(str(file), 4, "<listcomp>")) == "Files.__getitem__.<listcomp>"
-    assert qualified(Frame(str(file), 10, "late")) == "late"
-    assert qualified(Frame(str(file), 9, "<module>")).endswith("<module>")
-    assert qualified(Frame("<stdin>", 1, "f")) == "f"
+    assert qualified(str(file), 4, "__getitem__") == "Files.__getitem__"
+    assert qualified(str(file), 4, "<listcomp>") == "Files.__getitem__.<listcomp>"
+    assert qualified(str(file), 10, "late") == "late"
+    assert qualified(str(file), 9, "<module>").endswith("<module>")
+    assert qualified("<stdin>", 1, "f") == "f"
 
 
 CHURN = """
 import sys, threading, time
-from sdk.hotspots import Hotspots
+from sdk.sampling.hotspots import Hotspots
 
 def numbers(depth):
     for n in range(3):
         yield from numbers(depth - 1) if depth else [n]
 
-spots = Hotspots(threading.get_ident(), lambda: "data")
-end = time.monotonic() + 4.0
-while time.monotonic() < end:
-    spots.looks = 0
+class Loop:
+    phase = 0
+
+spots = Hotspots(threading.get_ident(), Loop(), lambda phase: "data")
+total = 0
+while total < int(sys.argv[1]) or not spots.samples:
+    total += spots.samples
+    spots.forget()
     spots.start(0.00002)
     for _ in range(200):
         sum(numbers(4))
     spots.step()
 spots.stop()
-print(len(spots.result()) > 0)
+spots.step()
+print(len(spots.evaluate().result()) > 0)
 """
 
 
-def test_looking_at_generators_that_come_and_go_does_no_harm() -> None:
-    """Frames that yield and return under the looker's eyes: walking them ended the process once."""
-    done = subprocess.run([sys.executable, "-c", CHURN], capture_output=True, text=True, timeout=60)
+@pytest.mark.parametrize(("pure", "samples"), [("0", "3000"), ("1", "100")])
+def test_sampling_generators_that_come_and_go_does_no_harm(pure: str, samples: str) -> None:
+    """Frames that yield and return while they are sampled: walking them ended the process once."""
+    environment = os.environ | {"GPUMON_PURE": pure}
+    done = subprocess.run(
+        [sys.executable, "-c", CHURN, samples],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        env=environment,
+    )
     assert (done.returncode, done.stdout.strip()) == (0, "True"), done.stderr

@@ -13,13 +13,12 @@ from typing import Any
 import pytest
 
 from sdk import ring
-from sdk.core import plain, plainfaces
-from sdk.phases import DATA, FORWARD
-from sdk.writer import Slots, memory_slots
+from sdk.core import plain, plain_marks
+from sdk.core.phases import DATA, FORWARD
+from sdk.writer import MemoryRing, Slots
 from tests.conftest import require_program
 
-SOURCE = Path(plain.__file__).with_name("native.c")
-SLOTS = 64
+SOURCES = sorted(map(str, Path(plain.__file__).parent.glob("*.c")))
 
 
 def build(folder: Path) -> ModuleType:
@@ -30,7 +29,8 @@ def build(folder: Path) -> ModuleType:
     include = f"-I{sysconfig.get_paths()['include']}"
     flags = ["-O1", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"]
     flags += ["-Wno-missing-field-initializers", "-Wno-cast-function-type", "-DTEST_CLOCK"]
-    subprocess.run([compiler, *flags, include, str(SOURCE), "-o", str(target)], check=True)
+    flags += ["-fsanitize=signed-integer-overflow", "-fsanitize-undefined-trap-on-error"]
+    subprocess.run([compiler, *flags, include, *SOURCES, "-o", str(target)], check=True)
     spec = importlib.util.spec_from_file_location("native", target)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -60,38 +60,37 @@ class Asked:
     slots: Slots
     raises: BaseException | None
 
-    def rare(self, now: int) -> None:
-        self.calls.append(("rare", self.steps))  # type: ignore[attr-defined]
+    def periodic(self, now: int) -> None:
+        self.calls.append(("periodic", self.steps))  # type: ignore[attr-defined]
         self.next_call = self.steps + 3  # type: ignore[attr-defined]
-        self.next_slow = now + 10**6
+        self.next_second = now + 10**6
         if self.raises is not None:
             raise self.raises
 
-    def unusual(self, duration: int) -> None:
-        self.calls.append(("unusual", duration))
-        self.special = self.steps < 2  # type: ignore[attr-defined]
+    def before_commit(self, duration: int) -> None:
+        self.calls.append(("before_commit", duration))
+        self.check_record = self.steps < 2  # type: ignore[attr-defined]
 
-    def full(self, _: int) -> None:
-        self.calls.append(("full", self.steps))  # type: ignore[attr-defined]
+    def ring_full(self, _: int) -> None:
+        self.calls.append(("ring_full", self.steps))  # type: ignore[attr-defined]
 
     def failed(self, error: Exception) -> None:
         self.calls.append(("failed", error is self.raises))
 
-    def first_lap(self, name: Any) -> None:
-        self.calls.append(("first_lap", name))
+    def new_lap(self, name: Any) -> None:
+        self.calls.append(("new_lap", name))
 
-    def say(self, loss: Any = None, **more: Any) -> None:
-        self.calls.append(("say", (loss, {name: said for name, said in more.items() if said is not None})))
-        self.tell(more.get("samples"), more.get("tokens"), loss)  # type: ignore[attr-defined]
+    def step_details(self, loss: Any = None, **more: Any) -> None:
+        self.calls.append(
+            ("step_details", (loss, {name: said for name, said in more.items() if said is not None}))
+        )
+        self.set_step_values(more.get("samples"), more.get("tokens"), loss)  # type: ignore[attr-defined]
 
-    def device_begins(self, _: int) -> None:
-        self.calls.append(("device_begins", 0))
+    def device_mark(self, word: int) -> None:
+        self.calls.append(("device_mark", word % 2**64))
 
-    def device_ends(self, _: int) -> None:
-        self.calls.append(("device_ends", 0))
-
-    def look_at(self, batch: Any) -> None:
-        self.calls.append(("look_at", len(batch)))
+    def measure_batch(self, batch: Any) -> None:
+        self.calls.append(("measure_batch", len(batch)))
         self.scratch[ring.W_SAMPLES] += 1000  # type: ignore[attr-defined]
 
 
@@ -100,10 +99,10 @@ def make(module: Any) -> Any:
         pass
 
     core = Probe()
-    core.calls, core.slots, core.raises = [], memory_slots(), None
+    core.calls, core.slots, core.raises = [], MemoryRing(), None
     core.use(core.slots)
     for name, phase in (("data", DATA), ("forward", FORWARD), ("own", 12)):
-        core.know(name, phase)
+        core.name_phase(name, phase)
     return core
 
 
@@ -114,8 +113,8 @@ class Pair:
         self.time = Time(native)
         monkeypatch.setattr(plain, "clock", lambda: self.time.now)
         self.c, self.python = make(native), make(plain)
-        faces = {name: getattr(plainfaces, name) for name in ("Face", "Phase", "Batches", "Loop")}
-        self.modules = native, SimpleNamespace(**faces)
+        marks = {name: getattr(plain_marks, name) for name in ("Marks", "Phase", "Batches", "Loop")}
+        self.modules: tuple[Any, Any] = native, SimpleNamespace(**marks)
 
     def both(self, what: str, *args: Any, **kwargs: Any) -> Any:
         mine, other = (getattr(core, what)(*args, **kwargs) for core in (self.c, self.python))
@@ -124,16 +123,16 @@ class Pair:
 
     def same(self) -> None:
         assert records(self.c) == records(self.python)
-        mine = [call for call in self.c.calls if call[0] != "full"]  # in Python the ring itself knows
+        mine = [call for call in self.c.calls if call[0] != "ring_full"]  # in Python the ring itself knows
         assert mine == self.python.calls
         for name in (
             "steps",
             "done",
-            "cur",
-            "since",
-            "closed",
-            "asked",
-            "begun",
+            "current",
+            "phase_began",
+            "work_ended",
+            "requested_at",
+            "record_open",
             "step_mode",
             "depth",
             "phase",
@@ -149,7 +148,7 @@ def words(record: memoryview) -> list[int]:
 
 def records(core: Any) -> list[list[int]]:
     slots = core.slots
-    count = min(slots.head, SLOTS)
+    count = min(slots.head, slots.slots)
     first = ring.DATA_AT // 8
     found = [
         slots.words[first + at * ring.SLOT_WORDS : first + (at + 1) * ring.SLOT_WORDS] for at in range(count)

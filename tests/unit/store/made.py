@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from monitor.snapshot import (
-    Cpu,
-    Finding,
-    Gpu,
-    Host,
-    Phase,
-    Rank,
-    Remedy,
-    Run,
-    Snapshot,
-    Source,
-    Speedup,
-    Times,
-    Window,
-)
-from monitor.store.history import RunRecord
+from monitor.model import facts
+from monitor.model.finding import Finding, Remedy, Speedup
+from monitor.model.gpu import Gpu, Source
+from monitor.model.history import RunRecord
+from monitor.model.host import Cpu, Host
+from monitor.model.run import Phase, Rank, Run, Times, Window
+from monitor.model.snapshot import Snapshot
 
 
 def run(
@@ -53,10 +45,33 @@ def run(
     return Run(**{**fields, **more})
 
 
-def finding(id: str, low: float, likely: float, high: float, run: str = "run-1") -> Finding:
+def later(id: str = "run-2", **more: Any) -> Run:
+    """The same again, when the first is over."""
+    return run(id, **({"started": 2000.0, "ended": 2040.0} | more))
+
+
+def workers(count: int, **loader: Any) -> dict[str, Any]:
+    """A configuration with so many loader workers."""
+    return {
+        "model": {"class": "Net", "parameters": 10},
+        "loader": {"dataset_len": 1000, "num_workers": count} | loader,
+        "cpu_model": "Some CPU",
+        "cpu_affinity": 2,
+    }
+
+
+def finding(
+    id: str, low: float, likely: float, high: float, run: str = "run-1", settings: tuple[str, ...] = ()
+) -> Finding:
+    remedy = Remedy("do", settings=settings)
     return Finding(
-        id, "warning", f"{id} it is", run=run, remedy=Remedy("do"), speedup=Speedup(low, likely, high)
+        id, "warning", f"{id} it is", run=run, remedy=remedy, speedup=Speedup(low, likely, high), share=0.9
     )
+
+
+def no_workers(low: float = 1.5, likely: float = 2.0, high: float = 2.5) -> Finding:
+    """A finding whose remedy is a setting that the probe sees."""
+    return finding("input.no_workers", low, likely, high, settings=("loader.num_workers",))
 
 
 def record(made: Run, *findings: Finding) -> RunRecord:
@@ -64,7 +79,7 @@ def record(made: Run, *findings: Finding) -> RunRecord:
 
 
 def snapshot(time: float, *runs: Run, findings: tuple[Finding, ...] = (), use: float = 0.5) -> Snapshot:
-    return Snapshot(
+    snapshot = Snapshot(
         seq=1,
         time=time,
         monotonic=time,
@@ -75,7 +90,13 @@ def snapshot(time: float, *runs: Run, findings: tuple[Finding, ...] = (), use: f
         runs=runs,
         findings=findings,
     )
+    return facts.join(snapshot)
 
 
 def live(made: Run) -> Run:
     return msgspec.structs.replace(made, state="running", ended=None)
+
+
+def file_bytes(path: Path) -> int:
+    """Size of a database on disk, with its log."""
+    return sum(part.stat().st_size for part in (path, Path(f"{path}-wal")) if part.exists())

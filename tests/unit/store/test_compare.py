@@ -5,8 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from monitor.compare import compare
-from monitor.snapshot import Rank
+from monitor.comparison.compare_runs import compare
+from monitor.model.finding import Speedup
+from monitor.model.run import Rank
 from tests.unit.store.made import finding, record, run
 
 
@@ -52,18 +53,15 @@ def test_other_work_is_said() -> None:
         "b", batch_size=64, script="other.py", state="killed", lost=100,
         config={"model": {"class": "Big", "parameters": 10}, "loader": {"dataset_len": 5}},
     )  # fmt: skip
-    warnings = " | ".join(compare(record(run()), record(other)).warnings)
-    for part in (
-        "batch size differs: 32 → 64",
-        "script",
-        "model differs: Net → Big",
-        "size",
-        "killed",
-        "not seen",
-    ):
-        assert part in warnings
+    found = compare(record(run()), record(other))
+    kinds = {one.kind for one in found.differences}
+    assert kinds == {"batch_size", "script", "model", "dataset_size"} and not found.same_work
+    assert [one.kind for one in found.troubles] == ["steps_not_seen", "killed"]
+    words = " | ".join(found.warnings)
+    for part in ("the batch size differs: 32 → 64", "the model differs: Net → Big", "100 of 400 steps"):
+        assert part in words
     unknown = run("b", config={}, batch_size=None)
-    assert compare(record(run()), record(unknown)).warnings == (), (
+    assert compare(record(run()), record(unknown)).differences == (), (
         "what one side does not know is no difference"
     )
 
@@ -71,45 +69,11 @@ def test_other_work_is_said() -> None:
 def test_samples_of_all_ranks_count() -> None:
     two = run("b", ranks=tuple(Rank(at, "ended", 1, samples=4000, device="cuda:0") for at in range(2)))
     found = compare(record(run()), record(two))
-    assert found.speedup == pytest.approx(2.0) and "number of ranks" in found.warnings[0]
+    assert found.speedup == pytest.approx(2.0) and found.differences[0].kind == "ranks"
 
 
-def test_predicted_against_realised() -> None:
-    gone, stays = finding("input.no_workers", 1.3, 1.6, 2.0), finding("compute.amp_off", 1.1, 1.2, 1.3)
-    new = finding("memory.leak", 1.0, 1.0, 1.0, "b")
-    found = compare(record(run(), gone, stays), record(run("b", rate=150.0), stays, new))
-    (one,) = found.realised
-    assert one.id == "input.no_workers" and one.realised == pytest.approx(1.5, rel=0.01)
-    assert one.inside is True and not one.shared
-    assert found.remaining == ("compute.amp_off",) and found.new == ("memory.leak",)
-
-
-def test_a_finding_that_went_along_gets_no_credit() -> None:
-    """GIVEN slow samples without workers WHEN samples became cheap THEN workers gained nothing."""
-    workers, samples = (
-        finding("input.no_workers", 1.3, 2.0, 2.5),
-        finding("input.slow_getitem", 2.0, 3.0, 4.0),
-    )
-    same = {"loader": {"num_workers": 0}}
-    found = compare(record(run(config=same), workers, samples), record(run("b", rate=290.0, config=same)))
-    parts = {one.id: one for one in found.realised}
-    assert parts["input.no_workers"].applied is False and parts["input.no_workers"].realised is None
-    assert parts["input.slow_getitem"].realised == pytest.approx(2.9, rel=0.01)
-    assert not parts["input.slow_getitem"].shared
-    more = run("b", rate=190.0, config={"loader": {"num_workers": 4}})
-    parts = {
-        one.id: one for one in compare(record(run(config=same), workers, samples), record(more)).realised
-    }
-    assert parts["input.no_workers"].applied and parts["input.no_workers"].inside
-    assert parts["input.slow_getitem"].realised is None
-
-
-def test_several_remedies_share_the_gain() -> None:
+def test_what_was_predicted_of_all_together_counts_only_when_all_are_gone() -> None:
     first, second = finding("a.a", 1.2, 1.4, 1.6), finding("b.b", 1.2, 1.4, 1.6)
-    small = finding("c.c", 1.0, 1.01, 1.02)
-    found = compare(record(run(), first, second, small), record(run("b", rate=200.0)))
-    parts = {one.id: one for one in found.realised}
-    assert parts["a.a"].shared and parts["a.a"].realised == pytest.approx(2.0**0.5, rel=0.01)
-    assert parts["c.c"].realised is None
-    assert found.predicted_together is not None
-    assert found.predicted_together.likely == pytest.approx(1.4 * 1.4 * 1.01)
+    told = run(combined=Speedup(1.5, 2.1, 2.6))
+    assert compare(record(told, first, second), record(run("b"))).predicted_together == told.combined
+    assert compare(record(told, first, second), record(run("b"), second)).predicted_together is None

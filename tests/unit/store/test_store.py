@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from monitor.clock import Moment
+from monitor.model.clock import Moment
 from monitor.runs.reader import RunReader
 from monitor.store import retention, schema
 from monitor.store.history import History
@@ -79,8 +79,8 @@ def test_runs_with_findings(store: Store) -> None:
     store.append(made.snapshot(NOW, made.live(made.run()), made.run("run-2"), findings=(finding,)))
     assert [one.run.id for one in store.runs(state="running")] == ["run-1"]
     found = store.run("run-1")
-    assert found is not None and found.findings == (finding,) and store.findings("run-1") == (finding,)
-    assert len(store.run("run-1").run.timeline) == 40
+    assert found is not None and found.findings == (finding,)
+    assert len(found.run.timeline) == 40
     assert store.run("nobody") is None
     (entry,) = store.ledger()
     assert (entry.run, entry.rule, entry.likely, entry.realised) == ("run-1", "input.no_workers", 2.0, None)
@@ -91,31 +91,6 @@ def test_a_run_nobody_saw_end_was_killed(store: Store) -> None:
     store.maintain(NOW + GONE_SECONDS + 10)
     found = store.run("run-1")
     assert found is not None and found.run.state == "killed" and found.run.ended == pytest.approx(NOW)
-
-
-def test_ledger(store: Store) -> None:
-    run = made.run()
-    store.record_prediction(run, made.finding("a.b", 1.0, 1.5, 2.0))
-    store.record_prediction(run, made.finding("a.b", 1.2, 1.6, 2.0))
-    assert store.realised("run-1", "a.b", 1.28, after_run="run-2")
-    assert not store.realised("run-1", "never.predicted", 2.0)
-    store.record_prediction(run, made.finding("a.b", 9.0, 9.0, 9.0))
-    (entry,) = store.ledger(rule="a.b")
-    assert (entry.likely, entry.realised, entry.after_run) == (1.6, 1.28, "run-2")
-    record = store.track_record("a.b")
-    assert (record.predicted, record.realised, record.inside) == (1, 1, 1)
-    assert record.median_error == pytest.approx(0.25)
-    assert [one.rule for one in store.track_records()] == ["a.b"]
-
-
-def test_the_next_run_of_a_script_verifies_the_prediction(store: Store) -> None:
-    finding = made.finding("input.no_workers", 1.5, 2.0, 2.5)
-    before, after = made.run(), made.run("run-2", rate=190.0, started=2000.0, ended=2040.0)
-    store.append(made.snapshot(NOW, before, findings=(finding,)))
-    store.append(made.snapshot(NOW + 1, made.live(after)))
-    store.append(made.snapshot(NOW + 2, after))
-    (entry,) = store.ledger()
-    assert entry.realised == pytest.approx(1.9, rel=0.02) and entry.after_run == "run-2"
 
 
 def test_migration_from_the_first_version(tmp_path: Path) -> None:
@@ -131,8 +106,7 @@ def test_migration_from_the_first_version(tmp_path: Path) -> None:
     store = Store(path)
     assert store.error is None
     assert store.history(NOW - 60, NOW + 60, points=1).series[0].mean == (2.0,)
-    store.record_prediction(made.run(), made.finding("a.b", 1.0, 1.5, 2.0))
-    assert len(store.ledger()) == 1
+    assert store.ledger() == []
 
 
 def test_a_newer_version_is_left_alone(tmp_path: Path) -> None:
@@ -167,11 +141,11 @@ def test_retention_by_size(tmp_path: Path) -> None:
             script.step(100 + wobble, {0: wobble, 2: 50 - wobble / 3, 3: wobble / 7})
         reader.poll(script.now())
     newest = store.steps("run-1", after=59_900).step
-    assert retention.file_bytes(store.path) > 600_000
+    assert made.file_bytes(store.path) > 600_000
     for _ in range(100):
         if not store.maintain(script.now().wall):
             break
-    assert retention.file_bytes(store.path) < 600_000
+    assert made.file_bytes(store.path) < 600_000
     assert store.steps("run-1", after=59_900).step == newest, "the newest steps stay"
     assert store.steps("run-1", limit=1).step[0] > 1, "the oldest went"
 
@@ -230,7 +204,7 @@ def test_reading_from_another_thread_and_without_a_file(tmp_path: Path, store: S
 
 def test_maintenance_runs_by_itself(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[float] = []
-    monkeypatch.setattr(store, "maintain", lambda now: calls.append(now))
+    monkeypatch.setattr(store, "maintain", lambda now, expire: calls.append(now))
     for at in range(int(2.5 * MAINTAIN_EVERY_SECONDS)):
         store.append(made.snapshot(NOW + at))
     assert len(calls) == 3

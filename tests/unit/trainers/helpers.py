@@ -8,21 +8,9 @@ from typing import Any
 import torch
 
 from trainers.engine import checkpoint
-from trainers.engine.recipe import Recipe
-from trainers.engine.trainer import Trainer
-from trainers.graph import GraphRecipe
-from trainers.reid import ReidRecipe
-from trainers.sequence import SequenceRecipe
-from trainers.tcn import TcnRecipe
-from trainers.tom500 import Tom500Recipe
+from trainers.loop import Trainer
+from trainers.recipe import find
 
-RECIPES: dict[str, type[Recipe[Any]]] = {
-    "tcn": TcnRecipe,
-    "tom500": Tom500Recipe,
-    "reid": ReidRecipe,
-    "graph": GraphRecipe,
-    "sequence": SequenceRecipe,
-}
 TINY: dict[str, dict[str, Any]] = {
     "tcn": {"synthetic_size": 0.01, "seq_len": 20, "channels": 4, "levels": 2, "batch_size": 64},
     "tom500": {
@@ -41,10 +29,11 @@ TINY: dict[str, dict[str, Any]] = {
 
 def make(name: str, folder: Path, **options: Any) -> Trainer:
     """A trainer of the tiny recipe, seeded."""
-    given: dict[str, Any] = {"num_workers": 0, "epochs": 2, **TINY[name], **options}
+    given: dict[str, Any] = {"num_workers": 0, "epochs": 2, "products": "all", **TINY[name], **options}
     if name == "graph":
         given.setdefault("cache_dir", str(folder / "graphs"))
-    config = RECIPES[name].config_class(
+    recipe_class = find(name)
+    config = recipe_class.config_class(
         synthetic=given.pop("synthetic", True),
         out=str(folder),
         monitor=False,
@@ -52,7 +41,7 @@ def make(name: str, folder: Path, **options: Any) -> Trainer:
         device="cpu",
         **given,
     )
-    recipe = RECIPES[name](config, torch.device("cpu"))
+    recipe = recipe_class(config, torch.device("cpu"))
     checkpoint.seed_everything(config.seed)
     return Trainer(recipe)
 

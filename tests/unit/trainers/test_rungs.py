@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.trainers.helpers import RECIPES, indices, make
-from trainers import rungs
+from tests.unit.trainers.helpers import indices, make
+from trainers import RECIPES, rungs
 from trainers.errors import TrainerError
-from trainers.tcn import TcnConfig, TcnRecipe
+from trainers.recipe import find
+from trainers.tcn.options import TcnConfig
+from trainers.tcn.recipe import TcnRecipe
 
 TOLERANCE = {"tcn": 1e-5, "tom500": 2e-3, "reid": 1e-3, "graph": 1e-4, "sequence": 1e-5}
 """Relative; other kernels add in another order. Batch norm and a triplet's arg-max amplify it."""
@@ -42,7 +44,7 @@ def test_the_resident_tcn_plan_takes_the_same_windows(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_single_optimization_can_be_switched_off(name: str, tmp_path: Path) -> None:
     reference = make(name, tmp_path, rung="best").train_steps(1).losses
-    for item in RECIPES[name].optimizations:
+    for item in find(name).optimizations:
         if item.gpu_only or item.name == "compile":
             continue
         trainer = make(name, tmp_path, rung="best", ablate=item.name)

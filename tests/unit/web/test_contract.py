@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from monitor import settings
+from monitor.model import settings
 from monitor.web import contract
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -18,5 +18,5 @@ def test_the_metrics_page_is_fresh() -> None:
 
 def test_the_options_table_is_fresh() -> None:
     assert settings.table() in (DOCS / "daemon.md").read_text(encoding="utf-8"), (
-        "stale: put the output of python -m monitor.settings into docs/daemon.md"
+        "stale: put the output of python -m monitor.model.settings into docs/daemon.md"
     )

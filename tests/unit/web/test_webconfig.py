@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from monitor.errors import UserError
+from monitor.model.errors import UserError
 from monitor.web.webconfig import load_web_config
 
 HASH = "$2b$04$" + "a" * 53

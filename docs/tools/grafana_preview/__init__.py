@@ -1,0 +1,1 @@
+"""Draws the dashboards for the docs, without Grafana: see ``__main__.py``."""

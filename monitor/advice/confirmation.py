@@ -1,0 +1,88 @@
+"""A finding of a live run is shown once it has lasted, and stays for a while after it is gone; its figures
+change only when the new range excludes the previous estimate, or more is known than before."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from msgspec.structs import replace as changed
+
+from monitor.advice.judging import Judged
+from monitor.model.finding import FindingKey, Speedup
+from monitor.model.policy import Policy
+
+
+@dataclass(slots=True)
+class Held:
+    """A finding's memory: how long it has been there, and how long it has been gone."""
+
+    judged: Judged
+    since: float
+    seen: int = 1
+    missed: int = 0
+    shown: bool = False
+
+
+class Confirmation:
+    """Remembers findings from tick to tick."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._held: dict[FindingKey, Held] = {}
+
+    def forget(self, present: Collection[str]) -> None:
+        """Forget runs that are no longer in view."""
+        self._held = {key: held for key, held in self._held.items() if key[1] is None or key[1] in present}
+
+    def update(
+        self, found: Sequence[Judged], now: float, over: Collection[str], resting: Collection[str] = ()
+    ) -> list[Judged]:
+        """What is to be shown: after `confirm_ticks` in a row, until `clear_ticks` without. Runs that are
+        over get no second look, so theirs are shown and go at once; so is what is critical. Of runs that
+        were not evaluated this time (`resting`), nothing is seen again or missed."""
+        for judged in found:
+            if judged.finding.run not in resting:
+                self._see(judged, now, over)
+        present = {judged.finding.key for judged in found}
+        for key in [key for key in self._held if key not in present and key[1] not in resting]:
+            self._miss(key, over)
+        return [since(held.judged, held.since) for held in self._held.values() if held.shown]
+
+    def _see(self, judged: Judged, now: float, over: Collection[str]) -> None:
+        held = self._held.get(judged.finding.key)
+        if held is None:
+            held = self._held[judged.finding.key] = Held(judged, now)
+        else:
+            shown = judged if judged.finding.run in over else steadied(judged, held.judged)
+            held.judged, held.seen, held.missed = shown, held.seen + 1, 0
+        at_once = judged.finding.run in over or judged.finding.severity == "critical"
+        held.shown = held.shown or at_once or held.seen >= self._policy.confirm_ticks
+
+    def _miss(self, key: FindingKey, over: Collection[str]) -> None:
+        held = self._held[key]
+        held.missed += 1
+        held.seen = 0
+        if not held.shown or held.missed >= self._policy.clear_ticks or key[1] in over:
+            del self._held[key]
+
+
+def steadied(judged: Judged, before: Judged) -> Judged:
+    """The finding as shown before, while the new range still includes its gain and nothing more is known (the
+    line it is about is found some seconds later)."""
+    new, old = judged.finding, before.finding
+    more = new.evidence.keys() - old.evidence.keys()
+    return before if is_steady(new.speedup, old.speedup) and not more else judged
+
+
+def is_steady(new: Speedup | None, old: Speedup | None) -> bool:
+    """Whether the doubt about the new gain includes the old one. A limit may have cut the range above, so
+    the doubt upwards is at least that downwards."""
+    if new is None or old is None:
+        return False
+    return new.low <= old.likely <= max(new.high, new.likely * new.likely / new.low)
+
+
+def since(judged: Judged, time: float) -> Judged:
+    """The same, first seen then."""
+    return replace(judged, finding=changed(judged.finding, since=time))

@@ -1,0 +1,216 @@
+"""The figures of one run under short names: configuration, steps, phases, hot lines.
+
+Nothing here is guessed: what is unknown is None, and a rule that needs it stays silent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import isfinite
+from typing import Any
+
+from monitor.advice.context.hotspot import Hotspot, hotspot
+from monitor.advice.context.machine import Point
+from monitor.advice.context.work import Work, work
+from monitor.model.gpu import Gpu
+from monitor.model.host import Process
+from monitor.model.policy import Policy
+from monitor.model.run import Phase, Rank, Run, Stall
+from monitor.model.snapshot import Snapshot
+
+MANY_STEPS = 200
+"""Steps that are enough for a verdict however short they are."""
+RARE_EXCESS = 0.5
+"""The mean step must exceed the median one by this share of a cause's own time before the median step is
+taken as a step without the cause."""
+NEIGHBOUR_BOUNDS = (0.9, 1.6)
+"""A cause with its effect on neighbouring steps costs at least and at most this much of its own time."""
+MEDIAN_MARGIN = 1.02
+"""A step without the cause may take this much of the median step."""
+MOST_OF_STEP = 0.995
+"""No cause takes more of a step than this: something of the step itself is always left."""
+
+
+@dataclass(frozen=True)
+class RunFigures:
+    """One run, with its leading rank's figures under short names."""
+
+    snapshot: Snapshot
+    run: Run
+    policy: Policy
+    history: Sequence[Point] = field(default=())
+
+    @cached_property
+    def lead(self) -> Rank | None:
+        """The lowest rank: the one whose configuration `Run.config` describes."""
+        return min(self.run.ranks, key=lambda rank: rank.rank, default=None)
+
+    @property
+    def live(self) -> bool:
+        return self.run.live
+
+    def setting(self, *path: str) -> Any:
+        """A value of the configuration probe, None when it is not known."""
+        value: Any = self.run.config
+        for key in path:
+            if not isinstance(value, dict):
+                return None
+            value = value.get(key)
+        return value
+
+    def count(self, *path: str) -> int | None:
+        """A whole number of the probe; anything else is unknown."""
+        value = self.setting(*path)
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+    def scalar(self, name: str) -> float | None:
+        value = self.lead.scalars.get(name) if self.lead else None
+        return value if value is not None and isfinite(value) else None
+
+    @cached_property
+    def has_cuda(self) -> bool:
+        """The model is on a GPU (as far as known)."""
+        device = (self.lead.device if self.lead else None) or self.setting("device") or ""
+        return str(device).startswith(("cuda", "xpu")) or (device == "" and bool(self.gpus))
+
+    @cached_property
+    def gpus(self) -> tuple[Gpu, ...]:
+        wanted = set(self.run.gpu_uuids) | {rank.gpu_uuid for rank in self.run.ranks if rank.gpu_uuid}
+        return tuple(gpu for gpu in self.snapshot.gpus if gpu.uuid in wanted)
+
+    @cached_property
+    def processes(self) -> tuple[Process, ...]:
+        return tuple(process for process in self.snapshot.processes if process.run == self.run.id)
+
+    @cached_property
+    def batch_size(self) -> int | None:
+        known = self.run.batch_size or self.count("loader", "batch_size")
+        if known is None and self.lead and self.lead.steps and self.lead.samples:
+            known = round(self.lead.samples / self.lead.steps)
+        return known or None
+
+    @cached_property
+    def workers(self) -> int | None:
+        return self.count("loader", "num_workers")
+
+    @cached_property
+    def cores(self) -> float | None:
+        """Cores the run may use: affinity, machine, container quota, whichever is least."""
+        known = [self.count("cpu_affinity"), self.count("cpu_count")]
+        host = self.snapshot.host
+        known.append(host.cpu.cores if host.cpu else None)
+        quota = host.cgroup.cpu_quota_cores
+        limits = [float(value) for value in [*known, quota] if value]
+        return min(limits) if limits else None
+
+    @cached_property
+    def steps(self) -> int:
+        """Steady steps behind the figures."""
+        return max(self.lead.step.count, self.lead.whole.count) if self.lead else 0
+
+    @cached_property
+    def reliable(self) -> bool:
+        """Enough steady steps were read to speak about step time."""
+        if self.lead is None or self.period is None:
+            return False
+        total = self.lead.steps
+        lost = self.lead.lost / total if total else 0.0
+        long = self.steps * self.period >= self.policy.min_seconds or self.steps >= MANY_STEPS
+        return self.steps >= self.policy.min_steps and long and lost <= self.policy.lost_share
+
+    @cached_property
+    def phases(self) -> dict[str, float]:
+        """Seconds a step per phase, begin to begin, stalls spread over the steps, our own cost out."""
+        if self.lead is None:
+            return {}
+        return {phase.name: max(0.0, phase.mean_seconds) for phase in self.lead.phases}
+
+    @cached_property
+    def period(self) -> float | None:
+        """Seconds a step takes on average, stalls spread over the steps."""
+        total = sum(self.phases.values())
+        if total > 0:
+            return total
+        return self.usual
+
+    @cached_property
+    def usual(self) -> float | None:
+        """Seconds of a usual step, without stalls."""
+        if self.lead is None:
+            return None
+        for times in (self.lead.step, self.lead.whole):
+            if times.count and times.mean:
+                return times.mean
+        return None
+
+    def seconds(self, phase: str) -> float:
+        return self.phases.get(phase, 0.0)
+
+    def share(self, phase: str) -> float:
+        total = sum(self.phases.values())
+        return self.seconds(phase) / total if total > 0 else 0.0
+
+    def phase(self, name: str) -> Phase | None:
+        return next((phase for phase in self.lead.phases if phase.name == name), None) if self.lead else None
+
+    def stall(self, *kinds: str) -> Stall | None:
+        """Stalls of these kinds, the largest."""
+        found = [stall for stall in self.run.stalls if stall.kind in kinds]
+        return max(found, key=lambda stall: stall.total_seconds, default=None)
+
+    def cost_with_neighbours(self, cost: float) -> float:
+        """Seconds a step that go with a cause which costs `cost` by itself. When most steps are without
+        it, the median one shows what a step takes then: the cause slows its neighbours, too."""
+        median = self.lead.step.p50 if self.lead else None
+        if self.period is None or not median or self.period - median < RARE_EXCESS * cost:
+            return cost
+        least, most = (bound * cost for bound in NEIGHBOUR_BOUNDS)
+        return min(max(self.period - MEDIAN_MARGIN * median, least), most, MOST_OF_STEP * self.period)
+
+    @cached_property
+    def hotspots(self) -> tuple[Hotspot, ...]:
+        raw = self.setting("hotspots")
+        found = [hotspot(item) for item in raw] if isinstance(raw, list) else []
+        return tuple(sorted((spot for spot in found if spot), key=lambda spot: -spot.share))
+
+    @cached_property
+    def work(self) -> tuple[Work, ...]:
+        """The work of the loop by statement, the most expensive first."""
+        raw = self.setting("work")
+        found = [one for one in map(work, raw) if one] if isinstance(raw, list) else []
+        return tuple(sorted(found, key=lambda one: -self.hot_seconds(one)))
+
+    def piece(self, spot: Hotspot) -> Work | None:
+        """The piece of work a hot line belongs to."""
+        same = [one for one in self.work if (one.file, one.line) == spot.piece]
+        return next((one for one in same if one.phase == spot.phase), same[0] if same else None)
+
+    def hot_function(
+        self, *phases: str, where: Callable[[Hotspot], bool] = lambda spot: True
+    ) -> Hotspot | None:
+        """The user function these phases spend most in, at its heaviest line, with the share of all its
+        lines: a loop's time is spread over the lines of its body."""
+        shares: dict[tuple[str, str, str], float] = {}
+        for spot in self.hotspots:
+            if spot.phase in phases and where(spot):
+                key = (spot.phase, spot.file, spot.function)
+                shares[key] = shares.get(key, 0.0) + spot.share
+        if not shares:
+            return None
+        best = max(shares, key=lambda key: shares[key])
+        lines = [spot for spot in self.hotspots if (spot.phase, spot.file, spot.function) == best]
+        line = next((spot for spot in lines if not spot.ends_function), lines[0])
+        return replace(line, share=min(1.0, shares[best]))
+
+    def hot(self, *phases: str, kinds: Sequence[str] = ()) -> Hotspot | None:
+        """The heaviest user line of these phases, of these kinds when any are named."""
+        for spot in self.hotspots:
+            if spot.phase in phases and (not kinds or spot.kind in kinds):
+                return spot
+        return None
+
+    def hot_seconds(self, spot: Hotspot | Work) -> float:
+        """Seconds a step this line or piece of work takes."""
+        return spot.share * self.phases.get(spot.phase, 0.0)

@@ -1,0 +1,180 @@
+"""A hot line of the user's code, as the sampler of the SDK saw it, and the calls that led there.
+
+A ring may hold anything: what is not a hotspot is left out here, so that no rule has to check again.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from os.path import basename
+from typing import Any
+
+LONGEST_SHOWN = 70
+"""Letters of a code line in a sentence."""
+SHARE_LIMIT = 1.5
+"""A share is a ratio of two counts and may come out a little above 1; beyond this it is no share."""
+_ENDS = re.compile(r"(def|return)\b")
+SAMPLE_MAKERS = ("__getitem__", "__getitems__", "__next__", "__iter__")
+"""Methods of a data set that make samples."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A place in the user's code from which a hot line was reached."""
+
+    function: str
+    file: str
+    line: int
+    code: str = ""
+
+    @property
+    def place(self) -> str:
+        return f"{basename(self.file)}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Hotspot:
+    """A line of the user's code and its share of a phase."""
+
+    phase: str
+    function: str
+    file: str
+    line: int
+    share: float
+    seconds: float | None
+    kind: str
+    code: str = ""
+    """The line itself."""
+    calls: float | None = None
+    """How often it runs in a step."""
+    inside: str = ""
+    """The library function most of it is spent in."""
+    callers: tuple[Caller, ...] = ()
+    """The user's frames around it, innermost first."""
+    constant: str = ""
+    """The function it belongs to that returned the same in every sampled step."""
+    random: bool = False
+    """It makes a sample that is drawn at random."""
+    fixed: bool = False
+    """In a forward pass, and made from nothing that changes from step to step."""
+    no_grad: bool = False
+    """Under `no_grad`: nothing is learnt from it."""
+    job: str = ""
+    """What the library function does that it calls, where that is known: "log", "sleep"."""
+    api: str = ""
+    """That function."""
+    blocking: bool = False
+    """The function waits for something outside, or may."""
+    update: bool = False
+    """It leads to `backward()` or the optimizer's step, or is part of them."""
+    head: bool = False
+    """It asks for the next batch: what is spent there is spent in the library."""
+    removable: bool = False
+    """A call on a line of its own whose result goes nowhere."""
+    piece: tuple[str, int] | None = None
+    """(file, line) of the piece of work it belongs to."""
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """Its own function and those it was called from, without their classes."""
+        names = (self.function, *(caller.function for caller in self.callers))
+        return tuple(name.rpartition(".")[2] for name in names)
+
+    @property
+    def call(self) -> Caller | None:
+        """Where its function was called."""
+        own = (self.file, self.function)
+        return next((one for one in self.callers if (one.file, one.function) != own), None)
+
+    @property
+    def place(self) -> str:
+        """ "dataset.py:41"."""
+        return f"{basename(self.file)}:{self.line}" if self.file else self.function
+
+    @property
+    def in_data_set(self) -> bool:
+        """A line of the data set's own code rather than the line that asks for the batch."""
+        asked = any(name in SAMPLE_MAKERS for name in self.functions)
+        return asked or (not self.head and self.function != "<module>")
+
+    @property
+    def ends_function(self) -> bool:
+        """The line only begins its function or returns from it: another one of the function tells more."""
+        return _ENDS.match(self.code) is not None
+
+    @property
+    def short(self) -> str:
+        """ "`decode` (dataset.py:41)", for a second mention."""
+        name = self.function.rpartition(".")[2]
+        known = name and name != "<module>" and name not in SAMPLE_MAKERS
+        return f"`{name}` ({self.place})" if known else f"the line at {self.place}"
+
+    @property
+    def text(self) -> str:
+        """`x = self.scaler.transform(x)` (dataset.py:41, in `Windows.__getitem__`)."""
+        owner = f", in `{self.function}`" if self.function and self.function != "<module>" else ""
+        if not self.code:
+            return f"`{self.function}` ({self.place})" if self.function else self.place
+        shown = self.code if len(self.code) <= LONGEST_SHOWN else self.code[: LONGEST_SHOWN - 1] + "…"
+        return f"`{shown}` ({self.place}{owner})"
+
+
+def hotspot(item: Any) -> Hotspot | None:
+    """A hotspot of the probe, or None when it is not one (a ring is not to be trusted)."""
+    if not isinstance(item, dict):
+        return None
+    share, line, seconds, calls = (item.get(key) for key in ("share", "line", "seconds", "calls"))
+    if not isinstance(share, int | float) or not 0 < share <= SHARE_LIMIT:
+        return None
+    return Hotspot(
+        phase=str(item.get("phase", "")),
+        function=_plain(str(item.get("function", ""))),
+        file=str(item.get("file", "")),
+        line=line if isinstance(line, int) else 0,
+        share=min(1.0, float(share)),
+        seconds=float(seconds) if isinstance(seconds, int | float) else None,
+        kind=str(item.get("kind") or ""),
+        code=str(item.get("code") or "")[:160],
+        calls=float(calls) if isinstance(calls, int | float) else None,
+        inside=str(item.get("inside") or "")[:80],
+        callers=callers(item.get("callers")),
+        constant=str(item.get("constant") or "")[:120],
+        random=item.get("random") is True,
+        fixed=item.get("fixed") is True,
+        no_grad=item.get("no_grad") is True,
+        job=str(item.get("job") or "")[:40],
+        api=str(item.get("api") or "")[:80],
+        blocking=item.get("blocking") is True,
+        update=item.get("update") is True,
+        head=item.get("head") is True,
+        removable=item.get("removable") is True,
+        piece=_piece(item.get("piece")),
+    )
+
+
+def _piece(raw: Any) -> tuple[str, int] | None:
+    if not isinstance(raw, list) or len(raw) != 2 or not isinstance(raw[1], int):
+        return None
+    return str(raw[0]), raw[1]
+
+
+def _plain(function: str) -> str:
+    """The function a comprehension or lambda is in: "Trainer.step.<dictcomp>" is `Trainer.step`."""
+    if function.startswith("<"):
+        return "<module>"
+    return function.partition(".<")[0]
+
+
+def callers(raw: Any) -> tuple[Caller, ...]:
+    """Places of the probe; what is not one is left out."""
+    items = [item for item in raw if isinstance(item, dict)] if isinstance(raw, list) else []
+    return tuple(
+        Caller(
+            _plain(str(item.get("function", ""))),
+            str(item.get("file", "")),
+            item["line"] if isinstance(item.get("line"), int) else 0,
+            str(item.get("code") or "")[:120],
+        )
+        for item in items[:8]
+    )

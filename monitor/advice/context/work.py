@@ -1,0 +1,149 @@
+"""A piece of the loop's work as the SDK described it: its cost with all it calls, and whether steps need it.
+
+A ring may hold anything: what is not a piece of work is left out here, so that no rule has to check again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os.path import basename
+from typing import Any
+
+LONGEST_SHOWN = 70
+"""Letters of a code line in a sentence."""
+SHARE_LIMIT = 1.5
+"""A share is a ratio of two counts and may come out a little above 1; beyond this it is no share."""
+FEW_STEPS = 6
+"""Fewer sampled steps than this say nothing about how often something is done."""
+MOST_LINES, MOST_LETTERS = 16, 200
+"""Of a piece of source."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Lines of the user's source: (spaces beyond the first, text) each."""
+
+    file: str
+    line: int
+    text: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Hoist:
+    """A call that can be made once before the loop."""
+
+    code: str
+    call: str
+    loop_line: int
+    loop: str
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A statement of the loop, or several, with everything called from there, in one phase."""
+
+    phase: str
+    function: str
+    file: str
+    line: int
+    code: str
+    share: float
+    """Of its phase."""
+    needed: str
+    """yes, no or unknown: whether the update, the next step or what it leads to reads what this makes."""
+    job: str = ""
+    api: str = ""
+    """The library function that tells the job."""
+    module: bool = False
+    """Most of it is a pass of a torch module."""
+    grad: bool = False
+    """Part of what `backward()` goes through."""
+    no_grad: bool = False
+    in_forward: bool = False
+    constant: bool = False
+    random: bool = False
+    carried: bool = False
+    """Its new value is made from the old one: a running average, a total."""
+    blocking: bool = False
+    steps: int = 0
+    steps_seen: int = 0
+    guard: Lines | None = None
+    """The lines, where they can be put below `if counter % n == 0:`."""
+    counter: str = ""
+    hoist: Hoist | None = None
+
+    @property
+    def place(self) -> str:
+        return f"{basename(self.file)}:{self.line}"
+
+    @property
+    def every(self) -> float | None:
+        """About how many steps lie between two of them, as sampled; None when that is not known."""
+        if self.steps < FEW_STEPS or not self.steps_seen:
+            return None
+        return max(1.0, self.steps / self.steps_seen)
+
+    @property
+    def text(self) -> str:
+        """`x = self.scaler.transform(x)` (train.py:41, in `Trainer.step`)."""
+        owner = f", in `{self.function}`" if self.function and self.function != "<module>" else ""
+        shown = self.code if len(self.code) <= LONGEST_SHOWN else self.code[: LONGEST_SHOWN - 1] + "…"
+        return f"`{shown}` ({self.place}{owner})"
+
+
+def work(item: Any) -> Work | None:
+    """A piece of work of the probe, or None when it is not one."""
+    if not isinstance(item, Mapping):
+        return None
+    share, line = item.get("share"), item.get("line")
+    if not isinstance(share, int | float) or not 0 < share <= SHARE_LIMIT or not isinstance(line, int):
+        return None
+    file = str(item.get("file", ""))
+    guard = item.get("guard")
+    flags = ("module", "grad", "no_grad", "in_forward", "constant", "random", "carried", "blocking")
+    return Work(
+        phase=str(item.get("phase", "")),
+        function=str(item.get("function", "")),
+        file=file,
+        line=line,
+        code=_text(item.get("code")),
+        share=min(1.0, float(share)),
+        needed=str(item.get("needed") or "unknown"),
+        job=_text(item.get("job")),
+        api=_text(item.get("api")),
+        steps=_count(item.get("steps")),
+        steps_seen=_count(item.get("steps_seen")),
+        guard=lines(file, guard),
+        counter=_text(guard.get("counter")) if isinstance(guard, Mapping) else "",
+        hoist=_hoist(item.get("hoist")),
+        **{name: item.get(name) is True for name in flags},
+    )
+
+
+def lines(file: str, raw: Any) -> Lines | None:
+    """Lines of source as the probe has them: {"line": …, "lines": [[spaces, text], …]}."""
+    if not isinstance(raw, Mapping) or not isinstance(raw.get("lines"), list):
+        return None
+    pairs = [one for one in raw["lines"] if isinstance(one, list) and len(one) == 2]
+    found = tuple(
+        (spaces, text) for spaces, text in pairs if isinstance(spaces, int) and isinstance(text, str)
+    )
+    whole = len(found) == len(raw["lines"]) and 0 < len(found) <= MOST_LINES
+    return Lines(file, _count(raw.get("line")), found) if whole else None
+
+
+def _hoist(raw: Any) -> Hoist | None:
+    if not isinstance(raw, Mapping) or not all(
+        isinstance(raw.get(key), str) for key in ("code", "call", "loop")
+    ):
+        return None
+    return Hoist(raw["code"].strip(), raw["call"], _count(raw.get("loop_line")), raw["loop"].strip())
+
+
+def _text(value: Any) -> str:
+    return value[:MOST_LETTERS] if isinstance(value, str) else ""
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0

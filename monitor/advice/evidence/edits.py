@@ -1,0 +1,112 @@
+"""A remedy as a change of the user's own lines, for those the SDK has found to be changeable.
+
+Each hunk begins with "@@ file:line @@"; its lines are indented from the first one, so that a reader sees them
+as in the file and a program can put them back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from monitor.advice.context.run import RunContext
+from monitor.advice.context.work import Lines, Work, lines
+
+KEPT = "kept"
+"""The name for a result that is kept; the SDK offers no change where the script has one of that name."""
+DEEPER = "    "
+Edit = tuple[int, int, int, str]
+"""Row, column, letters that are replaced, and what replaces them."""
+
+
+def hunk(file: str, line: int, old: list[str], new: list[str]) -> str:
+    """Lines of a file replaced by others."""
+    return "\n".join([f"@@ {file}:{line} @@", *(f"- {one}" for one in old), *(f"+ {one}" for one in new)])
+
+
+def guarded(work: Work | None, every: int) -> str:
+    """The work done every n-th step only; empty where the SDK saw no safe way to write that."""
+    if work is None or work.guard is None or not work.counter or work.needed != "no" or work.in_forward:
+        return ""
+    old = _texts(work.guard)
+    new = [f"if {work.counter} % {every} == 0:", *(DEEPER + one for one in old)]
+    return hunk(work.file, work.guard.line, old, new)
+
+
+def hoisted(work: Work) -> str:
+    """A call made once before the loop, and its result used in the loop."""
+    move = work.hoist
+    if move is None or work.in_forward:
+        return ""
+    before = hunk(work.file, move.loop_line, [move.loop], [f"{KEPT} = {move.call}", move.loop])
+    after = hunk(work.file, work.line, [move.code], [move.code.replace(move.call, KEPT)])
+    return f"{before}\n{after}"
+
+
+def removed(file: str, line: int, code: str) -> str:
+    return hunk(file, line, [code], [])
+
+
+def keywords(run: RunContext, site: str, **values: str) -> str:
+    """Keyword arguments of a call set to these values, those that are there replaced; empty where the call
+    is not known."""
+    raw = run.setting("sites", site)
+    if not isinstance(raw, Mapping):
+        return ""
+    return _rewritten(raw, [_keyword(raw, name, value) for name, value in values.items()])
+
+
+def first_argument(run: RunContext, site: str, value: str) -> str:
+    """A call with a single argument, given another."""
+    raw = run.setting("sites", site)
+    given = raw.get("positional") if isinstance(raw, Mapping) else None
+    if not isinstance(raw, Mapping) or not isinstance(given, list) or raw.get("arguments") != 1 or not given:
+        return ""
+    return _rewritten(raw, [_replacing(given[0], value)])
+
+
+def _rewritten(raw: Mapping[str, Any], edits: list[Edit | None]) -> str:
+    """A call with parts of it replaced; empty when one of them is not to be found."""
+    known = lines(str(raw.get("file", "")), raw)
+    if known is None or not all(edits):
+        return ""
+    old = _texts(known)
+    new = list(old)
+    for row, start, width, text in sorted((edit for edit in edits if edit), reverse=True):
+        if not 0 <= row < len(new) or not 0 <= start <= start + width <= len(new[row]):
+            return ""
+        new[row] = new[row][:start] + text + new[row][start + width :]
+    return hunk(known.file, known.line, old, new)
+
+
+def _keyword(raw: Mapping[str, Any], name: str, value: str) -> Edit | None:
+    present = raw.get("keywords")
+    if isinstance(present, Mapping) and name in present:
+        return _replacing(present[name], value)
+    end = _numbers(raw.get("end"))
+    comma = ", " if raw.get("arguments") else ""
+    return (end[0], end[1], 0, f"{comma}{name}={value}") if len(end) == len(("row", "column")) else None
+
+
+def _replacing(place: Any, value: str) -> Edit | None:
+    at = _numbers(place)
+    return (at[0], at[1], at[-1], value) if len(at) == len(("row", "column", "width")) else None
+
+
+def inserted(run: RunContext, *code: str) -> str:
+    """Lines below the imports of the script; `torch` is written as the script calls it."""
+    raw = run.setting("sites", "top")
+    if not isinstance(raw, Mapping) or not isinstance(raw.get("line"), int):
+        return ""
+    name = str(raw.get("torch") or "torch")
+    new = [one.replace("torch.", f"{name}.", 1) for one in code]
+    return hunk(str(raw.get("file", "")), raw["line"], [], new)
+
+
+def _numbers(value: Any) -> tuple[int, ...]:
+    whole = isinstance(value, list) and all(isinstance(one, int) for one in value)
+    return tuple(value) if whole else ()
+
+
+def _texts(known: Lines) -> list[str]:
+    return [" " * max(0, spaces) + text for spaces, text in known.text]

@@ -1,0 +1,99 @@
+"""Hot lines of the user's code: which belong together, and what a finding says about them.
+
+What a line does is known from the library function it calls and from its place in the loop (`sdk/structure`),
+never from the user's own names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from monitor.advice.context.hotspot import Caller, Hotspot, callers
+from monitor.advice.context.run import RunContext
+from monitor.advice.context.work import Work
+from monitor.model import units
+
+PHASES_OF_LOOP = ("other", "between", "forward", "log", "sync", "grad_norm")
+
+
+def passes(run: RunContext, spot: Hotspot) -> bool:
+    """The line is (also) a pass of the step: its time is not that of other work on the same line."""
+    piece = run.piece(spot)
+    learns = piece is not None and (piece.grad or (piece.module and piece.needed == "yes"))
+    return spot.update or learns
+
+
+def doing(run: RunContext, *jobs: str) -> list[Hotspot]:
+    """Hot lines of the training loop that themselves call a library function with one of these jobs."""
+    found = [spot for spot in run.hotspots if spot.job in jobs and spot.phase in PHASES_OF_LOOP]
+    return sorted(found, key=lambda spot: -run.hot_seconds(spot))
+
+
+def blocks(run: RunContext, *phases: str) -> list[Hotspot]:
+    """Pieces of the user's code, each at its heaviest line with the share of all its lines: a function, or
+    in the function that is the loop itself (and in a script without one) neighbouring lines."""
+    loops = _loops(run)
+    groups: dict[tuple[object, ...], list[Hotspot]] = {}
+    at: tuple[object, ...] = ()
+    for spot in sorted(run.hotspots, key=lambda one: (one.phase, one.file, one.function, one.line)):
+        if spot.phase not in phases:
+            continue
+        key: tuple[object, ...] = (spot.phase, spot.file, spot.function)
+        if key[1:] in loops or spot.function == "<module>":
+            near = at[:3] == key and not passes(run, spot) and not passes(run, groups[at][-1])
+            key = at if near and spot.line - groups[at][-1].line <= 2 else (*key, spot.line)
+        at = key
+        groups.setdefault(key, []).append(spot)
+    found = [_summed(lines) for lines in groups.values()]
+    return sorted(found, key=lambda spot: -run.hot_seconds(spot))
+
+
+def _loops(run: RunContext) -> set[tuple[str, str]]:
+    """(file, function) of the training loop: where backward and the optimizer are called."""
+    return {(spot.file, spot.function) for spot in run.hotspots if spot.phase in ("backward", "optimizer")}
+
+
+def _summed(lines: list[Hotspot]) -> Hotspot:
+    ranked = sorted(lines, key=lambda spot: -spot.share)
+    line = next((spot for spot in ranked if not spot.ends_function), ranked[0])
+    calls = max((spot.calls or 0.0 for spot in lines), default=0.0)
+    return replace(line, share=min(1.0, sum(spot.share for spot in lines)), calls=calls or None)
+
+
+def hottest(run: RunContext, piece: Work) -> Hotspot | None:
+    """The heaviest hot line of a piece of work."""
+    lines = [spot for spot in run.hotspots if spot.piece == (piece.file, piece.line)]
+    return max(lines, key=run.hot_seconds, default=None)
+
+
+def keeping_line(run: RunContext) -> Caller | None:
+    """A line of the loop that keeps something of every step: a hot one, else one the SDK has read there."""
+    hot = next((spot for spot in run.hotspots if ".append(" in spot.code), None)
+    if hot is not None:
+        return Caller(hot.function, hot.file, hot.line, hot.code)
+    return next(iter(callers(run.setting("keeps"))), None)
+
+
+def total(run: RunContext, spots: list[Hotspot]) -> float:
+    """Seconds a step these lines take together."""
+    return sum(run.hot_seconds(spot) for spot in spots)
+
+
+def evidence(run: RunContext, spot: Hotspot | None) -> dict[str, object]:
+    """The place in numbers and names, for a finding's evidence."""
+    if spot is None:
+        return {}
+    return {
+        "hot_line": spot.place,
+        "hot_function": spot.function or None,
+        "hot_code": spot.code or None,
+        "hot_share_of_phase": spot.share,
+        "hot_seconds_per_step": run.hot_seconds(spot),
+    }
+
+
+def text(run: RunContext, spot: Hotspot | Work) -> str:
+    """ "`compute_metrics` (train.py:88), 4.1 ms a step (38 %)"."""
+    cost = run.hot_seconds(spot)
+    share = cost / run.period if run.period else 0.0
+    return f"{spot.text}, {units.seconds(cost)} a step ({units.percent(share)})"

@@ -1,0 +1,161 @@
+"""Figures about the loader that several input rules share."""
+
+from __future__ import annotations
+
+from monitor.advice.context.hotspot import Hotspot
+from monitor.advice.context.input import LOADER_PHASES
+from monitor.advice.context.run import RunContext
+from monitor.advice.evidence import edits
+from monitor.advice.prediction.step_model import Change
+from monitor.model import units
+from monitor.model.finding import Effect
+
+PARTS = {"sampler": ("sampler", "batch_sampler"), "collate": ("collate",)}
+"""Parts of the loader with code of their own, and the settings that name it."""
+CLEAR_SHARE = 0.3
+"""Share of fetching from which one line or function is the one to name."""
+COMPUTES_SHARE = 0.5
+"""Share of loading that needs a core from which loading computes rather than waits."""
+RANDOM_LEAST, RANDOM_SHARE = 0.08, 0.35
+"""Share of the phase, and of the data set's own lines, that must be random for samples to be random."""
+WORKERS_PER_CORE = 4
+"""Workers that mostly wait may be this many times the cores."""
+ALONE = {"persistent_workers": "False", "prefetch_factor": "None"}
+"""What a DataLoader without workers wants of the settings that are about them."""
+WORKER_GAIN = 0.97
+"""One more worker must bring the step at least to this share of its time to be worth a process."""
+
+
+def starved(run: RunContext) -> bool:
+    """Waiting for data takes more of the step than the policy allows."""
+    return data_share(run) >= run.policy.data_share
+
+
+def data_share(run: RunContext) -> float:
+    """Share of the wall time waiting for data, epoch starts included."""
+    model = run.model
+    return model.wait / model.period if model.period > 0 else 0.0
+
+
+def part_share(run: RunContext, part: str) -> float | None:
+    """Share of the loader's work in "sampler", "fetch" or "collate"; None when not measured."""
+    loader = run.lead.loader if run.lead else None
+    if loader is None or loader.fetch_seconds is None:
+        return None
+    parts = {
+        "sampler": loader.sampler_seconds or 0.0,
+        "fetch": loader.fetch_seconds,
+        "collate": loader.collate_seconds or 0.0,
+    }
+    total = sum(parts.values())
+    return parts[part] / total if total > 0 else None
+
+
+def getitem_seconds(run: RunContext) -> float | None:
+    """One `__getitem__` call."""
+    loader = run.lead.loader if run.lead else None
+    if loader is None:
+        return None
+    if loader.getitem_seconds:
+        return loader.getitem_seconds
+    batch = run.batch_size
+    return loader.fetch_seconds / batch if loader.fetch_seconds and batch else None
+
+
+def hot_fetch(run: RunContext) -> Hotspot | None:
+    """The user code inside the loader that takes most of the fetching, when there is a clear one."""
+    found = run.hot_function("fetch", where=_own) or run.hot_function(
+        "data", where=lambda spot: _own(spot) and not any(made_by(run, spot, part) for part in PARTS)
+    )
+    return found if found is not None and found.share >= CLEAR_SHARE else None
+
+
+def _own(spot: Hotspot) -> bool:
+    return spot.in_data_set
+
+
+def hot_part(run: RunContext, part: str) -> Hotspot | None:
+    """The heaviest line of the sampler's or of the collate function's own code."""
+    found = [spot for spot in run.hotspots if made_by(run, spot, part)]
+    return max(found, key=lambda spot: spot.share, default=None)
+
+
+def made_by(run: RunContext, spot: Hotspot, part: str) -> bool:
+    """The line was reached through the loader's sampler or collate function."""
+    if spot.phase not in (*LOADER_PHASES, *PARTS) or spot.function == "<module>":
+        return False
+    if spot.phase == part:
+        return True
+    names = [run.setting("loader", name) for name in PARTS[part]]
+    functions = [spot.function, *(caller.function for caller in spot.callers)]
+    return any(
+        name and (function == name or function.startswith(f"{name}.") or function.endswith(f".{name}"))
+        for function in functions
+        for name in names
+        if isinstance(name, str)
+    )
+
+
+def sample_text(run: RunContext) -> str:
+    """ "`__getitem__` takes 3.1 ms a sample, 88 % of it in `transform` (dataset.py:41)"."""
+    cost, spot = getitem_seconds(run), hot_fetch(run)
+    name = run.setting("loader", "dataset")
+    method = "__iter__" if run.setting("loader", "iterable") is True else "__getitem__"
+    owner = f"`{name}.{method}`" if name else f"`{method}`"
+    words = f"{owner} takes {units.seconds(cost)} a sample" if cost else f"{owner} is slow"
+    return words + (f", {units.percent(spot.share)} of it in {spot.text}" if spot else "")
+
+
+def waits(run: RunContext) -> bool:
+    """Making a sample is mostly waiting (disk, network, sleep), not computing. Where more workers than
+    cores queue for the cores, only the library function the line calls tells that from waiting."""
+    if run.load_cpu_share >= COMPUTES_SHARE:
+        return False
+    crowded = bool(run.workers and run.cores and run.workers > run.cores)
+    spot = hot_fetch(run)
+    return not crowded or (spot is not None and (spot.kind == "sleep" or spot.blocking))
+
+
+def random_samples(run: RunContext) -> bool:
+    """Most of the work in a sample is random augmentation, so that it cannot simply be kept."""
+    lines = [spot for spot in run.hotspots if spot.phase in LOADER_PHASES and spot.in_data_set]
+    drawn = sum(spot.share for spot in lines if spot.random)
+    return drawn >= RANDOM_LEAST and drawn >= RANDOM_SHARE * sum(spot.share for spot in lines)
+
+
+def resident(run: RunContext) -> bool:
+    """Samples are rows of tensors or lists in memory: nothing of the user's to make cheaper."""
+    return run.setting("loader", "dataset_resident") is True
+
+
+def effect_of_workers(run: RunContext) -> Effect:
+    """Of another number of workers: each draws its own random numbers."""
+    return "in_expectation" if random_samples(run) else "identical"
+
+
+def with_workers(run: RunContext, count: int) -> str:
+    """The DataLoader's call with this many workers; without any it takes none of their settings."""
+    values = {"num_workers": str(count)}
+    if count:
+        values["persistent_workers"] = "True"
+    else:
+        present = run.setting("sites", "loader", "keywords")
+        values |= {
+            name: value for name, value in ALONE.items() if isinstance(present, dict) and name in present
+        }
+    if count and run.has_cuda:
+        values["pin_memory"] = "True"
+    return edits.keywords(run, "loader", **values)
+
+
+def best_workers(run: RunContext) -> tuple[int, float]:
+    """The number of workers the model likes best, and the step period with it."""
+    cores = int(run.cores or 1)
+    most = max(cores, 2) * (WORKERS_PER_CORE if waits(run) else 1)
+    model = run.model
+    best, period = 0, model.apply(Change(workers=0)).period if not model.workers else model.period
+    for count in range(1, most + 1):
+        with_count = model.apply(Change(workers=count)).period
+        if with_count < period * WORKER_GAIN:
+            best, period = count, with_count
+    return best, period

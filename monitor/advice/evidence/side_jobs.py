@@ -1,0 +1,150 @@
+"""Work beside the training: what it costs with all it calls, how often it is done, whether steps need it.
+
+One mechanism for logging, norms, validation, checkpoints, copies and metrics. A job is a phase of its own,
+pieces of the loop's work that no step is known to need (by the library functions they call or by where their
+results go), and single lines that call such a function inside other work. Nothing is counted twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from monitor.advice.context.hotspot import Hotspot
+from monitor.advice.context.run import RunContext
+from monitor.advice.context.work import Work
+from monitor.advice.evidence import edits, hot_lines
+from monitor.advice.prediction.step_model import Change, Saving
+from monitor.model import units
+from monitor.model.finding import Effect
+
+EVERY_STEP = 1.5
+"""Fewer steps than this between two of them: it is done in every step."""
+LESS_OFTEN = 100
+"""Steps between two records that tell as much as one in each step. Judgement."""
+
+
+@dataclass(frozen=True, slots=True)
+class SideJob:
+    """What one side job costs a step, where, and how often it happens."""
+
+    seconds: float
+    share: float
+    savings: tuple[Saving, ...]
+    spot: Hotspot | None
+    """Its heaviest line."""
+    work: Work | None
+    """Its heaviest piece of work."""
+    every: float | None
+    """Steps between two of them; None when not known or not periodic."""
+    each: float | None
+    """Seconds one of them takes."""
+    count: int = 0
+    """How often it happened so far; 0 when not counted."""
+    beside: float = 0.0
+    """Seconds a step by which other steps are longer than the median one. That it slows its neighbours may be
+    the reason, and so may be any noise: it counts for the most gain only."""
+
+    @property
+    def every_step(self) -> bool:
+        """Seen only as lines of the loop, in steps like any other."""
+        seen = self.spot is not None or self.work is not None
+        return self.count == 0 and seen and (self.every is None or is_every_step(self.every))
+
+    @property
+    def change(self) -> Change:
+        """The step without it."""
+        return Change(savings=self.savings)
+
+    @property
+    def most(self) -> Change:
+        """The step without it and without what it may cost its neighbours."""
+        return Change(savings=(*self.savings, Saving("*", self.beside, "beside it")))
+
+    @property
+    def interval(self) -> tuple[float | None, float | None]:
+        """Steps between two of them, and seconds one of them takes; None where not known."""
+        if self.every_step:
+            return 1.0, self.seconds
+        each = self.seconds * self.every if self.each is None and self.every else self.each
+        return self.every, each
+
+    @property
+    def where(self) -> str:
+        """ " at `print(loss)` (train.py:7)"; the heaviest line, else the piece of work."""
+        place = self.spot or self.work
+        return f" at {place.text}" if place else ""
+
+    @property
+    def site(self) -> str:
+        """ " at train.py:7", where the loop asks for it."""
+        place = self.work or self.spot
+        return f" at {place.place}" if place else ""
+
+    @property
+    def less_often(self) -> int:
+        """Steps between two of them that would be enough."""
+        return round(LESS_OFTEN * max(1.0, self.every or 1.0))
+
+    @property
+    def effect(self) -> Effect | None:
+        """What doing it less often does to the training; None when it is not known who reads its result."""
+        if self.work is None or self.work.needed == "unknown":
+            return None
+        if self.work.needed == "yes":
+            return "changes_training"
+        return "in_expectation" if self.work.random or self.work.module else "identical"
+
+    def guarded(self, every: int) -> str:
+        """Its lines below `if step % every == 0:`, where that can be written."""
+        return edits.guarded(self.work, every)
+
+
+def is_every_step(every: float | None) -> bool:
+    return every is not None and every < EVERY_STEP
+
+
+def often(every: float | None, unknown: str) -> str:
+    """ "every step", "every 50 steps"; `unknown` when it is not periodic."""
+    if not every:
+        return unknown
+    return "every step" if is_every_step(every) else f"every {units.whole(every)} steps"
+
+
+def side_job(run: RunContext, phase: str, *jobs: str) -> SideJob:
+    """The phase itself (none for ""), work of these jobs in other phases, and lines of them in other work."""
+    pieces = [one for one in run.work if one.job in jobs and one.needed != "yes"]
+    beside = [one for one in pieces if one.phase != phase and one.phase in hot_lines.PHASES_OF_LOOP]
+    own = {(one.file, one.line) for one in pieces}
+    claimed = own | {(one.file, one.line) for one in run.work if one.job and one.needed != "yes"}
+    lines = [
+        spot for spot in hot_lines.doing(run, *jobs) if spot.phase != phase and spot.piece not in claimed
+    ]
+    savings = [Saving(phase, run.seconds(phase), phase)] if run.seconds(phase) > 0 else []
+    savings += [Saving(one.phase, run.hot_seconds(one), one.place) for one in beside]
+    savings += [Saving(one.phase, run.hot_seconds(one), one.place) for one in lines]
+    total = sum(saving.seconds for saving in savings)
+    within = [one for one in run.work if one.phase == phase]
+    work = max((*pieces, *within), key=run.hot_seconds, default=None)
+    spots = [spot for spot in run.hotspots if spot.piece in own]
+    spot = max([*filter(None, [run.hot(phase)]), *spots, *lines], key=run.hot_seconds, default=None)
+    stall = run.stall(phase)
+    return SideJob(
+        seconds=total,
+        share=total / run.period if run.period else 0.0,
+        savings=tuple(savings),
+        spot=spot,
+        work=work,
+        every=_every(run, stall.count if stall else 0, stall.every_steps if stall else None, work),
+        each=stall.mean_seconds if stall else None,
+        count=stall.count if stall else 0,
+        beside=max(0.0, run.cost_with_neighbours(total) - total) if phase else 0.0,
+    )
+
+
+def _every(run: RunContext, count: int, periodic: float | None, work: Work | None) -> float | None:
+    if periodic is not None:
+        return periodic
+    steps = run.lead.steps if run.lead else 0
+    if count and steps:
+        return steps / count
+    return work.every if work is not None else None

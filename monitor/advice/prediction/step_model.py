@@ -1,0 +1,265 @@
+"""A small model of one training step, and what a change does to it.
+
+A step is the sum of what the main process does (its *parts*) plus what it waits for data. With
+workers, loading overlaps with the rest, so only the longer of the two counts; all of it has to fit
+into the cores there are, and every pass over the data begins with an empty queue::
+
+    no workers   T = rest + work
+    W workers    T = max(rest + hand-over, work / W, (rest · threads + cpu · work) / cores)
+                     + (work - T) / steps of an epoch
+
+A remedy is a `Change`: seconds saved in named parts, a factor on the loader's work, another number
+of workers, a larger batch. Several changes are combined by the cause they remove, so that a second
+is never counted twice, and a loader hidden behind compute gains nothing when it gets faster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from math import inf
+from typing import NamedTuple
+
+from monitor.advice.prediction.lanes import Edit, Lanes
+
+LEAST_CORES = 0.1
+"""A quota below a tenth of a core counts as a tenth: it cannot be 0."""
+LEAST_LEFT = 0.01
+"""No change of everything leaves less of a step than this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """Seconds a step no longer spends in `part` ("*": wherever the main process spends it); `cause`
+    names the second, so it counts once."""
+
+    part: str
+    seconds: float
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a remedy does to the step."""
+
+    savings: tuple[Saving, ...] = ()
+    work_left: float = 1.0
+    """Factor on the loader's seconds a batch."""
+    workers: int | None = None
+    """New number of workers; None leaves it."""
+    batch: float = 1.0
+    """Factor on the batch size: variable parts grow with it, fixed ones do not."""
+    fixed: Mapping[str, float] = field(default_factory=dict)
+    """Seconds of parts (and of "data") that do not grow with the batch, where a rule knows better."""
+    everything: float = 1.0
+    """Factor on the whole period (clocks back to normal, contention gone)."""
+    device_left: float = 1.0
+    """Factor on the device's own work, where its lane is known."""
+    copies_left: float = 1.0
+    """Factor on the time of copies to the device, which are then no longer waited for."""
+    syncs_left: float = 1.0
+    """Factor on the waits for values of the device."""
+
+
+class Luck(NamedTuple):
+    """What a run after the change may have besides it: see the fields of `Edit`."""
+
+    host: float = 1.0
+    along: float = 0.0
+
+
+USUAL = Luck()
+
+
+def saved(part: str, seconds: float, cause: str) -> Change:
+    """The change that saves these seconds and nothing else."""
+    return Change(savings=(Saving(part, seconds, cause),))
+
+
+@dataclass(frozen=True, slots=True)
+class StepModel:
+    """One step of a run as measured. Seconds per step; stalls spread over the steps."""
+
+    parts: Mapping[str, float]
+    """What the main process does, by phase; the wait for data is not among them."""
+    wait: float = 0.0
+    """Exposed wait for data."""
+    work: float = 0.0
+    """Loader seconds a batch if one process did it all."""
+    work_cpu: float = 1.0
+    """Share of `work` that needs a core; the rest waits (disk, network, sleep)."""
+    workers: int = 0
+    cores: float = 1.0
+    """Cores this run can have."""
+    threads: float = 1.0
+    """Cores the main process keeps busy while it does not wait."""
+    handover: float = 0.0
+    """Seconds the main process spends to take a batch from a worker."""
+    fixed: Mapping[str, float] = field(default_factory=dict)
+    """Of `parts` (and of "data", the wait): seconds that do not grow with the batch."""
+    worker_slowdown: float = 1.0
+    """Factor on the loader's CPU work when it moves from the loop into a worker."""
+    worker_seconds: float = 0.0
+    """What a worker spends on a batch to hand it over."""
+    crowded: float = 1.0
+    """What the cores give when more processes want them than there are cores."""
+    epoch_steps: float | None = None
+    """Steps between two starts of the loader; None: not known, or endless."""
+    steps: int | None = None
+    """Steady steps behind the figures; None: many."""
+    borrowed_prices: bool = False
+    """What workers and operations cost was measured on another machine."""
+    device_busy: float | None = None
+    """Share of the step in which the device computes, where that was measured."""
+    lanes: Lanes | None = None
+    """The step as host and device share it, where that was measured."""
+
+    @property
+    def rest(self) -> float:
+        return sum(self.parts.values())
+
+    @property
+    def period(self) -> float:
+        return self.rest + self.wait
+
+    def ratio(self, change: Change, after: float, luck: Luck = USUAL) -> float:
+        """Steps per second after the change over before; `after` is the period the host alone would have,
+        `luck` what else may happen where host and device are two lanes."""
+        if self.lanes is None or change.everything != 1.0:
+            return self.period / after if after > 0 else inf
+        loaded = self.apply(replace(change, batch=1.0))
+        edit = Edit(
+            saved={name: took - loaded.parts.get(name, 0.0) for name, took in self.parts.items()}
+            | {"data": self.wait - loaded.wait},
+            device=change.device_left,
+            copies=change.copies_left,
+            syncs=change.syncs_left,
+            batch=change.batch,
+            host=luck.host,
+            along=luck.along,
+        )
+        return self.lanes.gain(
+            edit, least=change.batch * loaded.loader_period(sum(self.lanes.graph.own.values()))
+        )
+
+    def loader_period(self, own: float) -> float:
+        """Seconds in which workers make a batch, where there are any; the host needs a core for its `own`
+        seconds of them."""
+        if self.workers <= 0:
+            return 0.0
+        on_cores = (own + self.work * self.work_cpu) / max(self.cores, LEAST_CORES)
+        return max(self.work / self.workers, on_cores)
+
+    def apply(self, change: Change) -> StepModel:
+        """The step as it would be after `change`."""
+        parts, wait_saved = self._shorten(change.savings)
+        after = replace(self, parts=parts, work=self.work * change.work_left)
+        if change.workers is not None:
+            after = after._with_workers(change.workers)
+        if change.batch != 1.0:
+            after = _grow(replace(after, fixed={**self.fixed, **change.fixed}), change.batch)
+        wait = max(0.0, after._wait_from(self, change) - wait_saved)
+        if change.everything != 1.0:
+            parts = {name: seconds * change.everything for name, seconds in after.parts.items()}
+            return replace(after, parts=parts, wait=wait * change.everything)
+        return replace(after, wait=wait)
+
+    def _with_workers(self, workers: int) -> StepModel:
+        """The same work in this many workers; outside the loop it costs more."""
+        moved = self.workers <= 0 < workers
+        if not moved:
+            return replace(self, workers=workers)
+        slower = 1.0 + (self.worker_slowdown - 1.0) * self.work_cpu
+        return replace(self, workers=workers, work=self.work * slower + self.worker_seconds)
+
+    def _shorten(self, savings: Iterable[Saving]) -> tuple[dict[str, float], float]:
+        """Parts after the savings, each cause once and never below zero; and what "data" saves."""
+        by_cause: dict[tuple[str, str], float] = {}
+        for saving in savings:
+            key = (saving.part, saving.cause)
+            by_cause[key] = max(by_cause.get(key, 0.0), saving.seconds)
+        parts, wait_saved = dict(self.parts), 0.0
+        for (part, _), seconds in by_cause.items():
+            if part == "data":
+                wait_saved += seconds
+            elif part == "*":
+                left = max(0.0, 1.0 - seconds / (sum(parts.values()) or 1.0))
+                parts = {name: value * left for name, value in parts.items()}
+            elif part in parts:
+                parts[part] = max(0.0, parts[part] - seconds)
+        return parts, wait_saved
+
+    def _wait_from(self, before: StepModel, change: Change) -> float:
+        """The wait for data after the change, anchored at the wait that was measured."""
+        if self.workers <= 0:
+            if before.workers > 0:
+                return self.work
+            fixed = min(before.wait, self.fixed.get("data", 0.0))
+            return (fixed + (before.wait - fixed) * change.batch) * change.work_left
+        modelled = self.loaded_period() - self.rest
+        if before.workers <= 0:
+            return max(0.0, modelled)
+        expected = max(0.0, before.loaded_period() - before.rest)
+        if change.work_left == 1.0 and change.workers is None:
+            return max(0.0, modelled + before.wait - expected)
+        return max(0.0, modelled) * (min(1.0, before.wait / expected) if expected > 0 else 1.0)
+
+    def loaded_period(self) -> float:
+        """Step period with workers: the slowest of main process, loader and cores; and at each start
+        of the loader the first batch is waited for in full."""
+        main = self.rest + self.handover
+        loader = self.work / max(1, self.workers)
+        given = self.cores * (self.crowded if self.workers + self.threads > self.cores else 1.0)
+        cores = (self.rest * self.threads + self.work * self.work_cpu) / max(given, LEAST_CORES)
+        longest = max(main, loader, cores)
+        return longest + (max(0.0, self.work - longest) / self.epoch_steps if self.epoch_steps else 0.0)
+
+
+def _grow(model: StepModel, batch: float) -> StepModel:
+    """The model with a batch `batch` times as large."""
+    parts = {}
+    for name, seconds in model.parts.items():
+        fixed = min(seconds, model.fixed.get(name, 0.0))
+        parts[name] = fixed + (seconds - fixed) * batch
+    return replace(model, parts=parts, work=model.work * batch)
+
+
+def scaled(change: Change, factor: float) -> Change:
+    """The same change, with `factor` of its effect (savings are capped where they apply)."""
+    savings = tuple(replace(saving, seconds=saving.seconds * factor) for saving in change.savings)
+    left = max(0.0, 1.0 - (1.0 - change.work_left) * factor)
+    everything = max(LEAST_LEFT, 1.0 - (1.0 - change.everything) * factor)
+    batch = 1.0 + (change.batch - 1.0) * factor
+    device, copies, syncs = (
+        max(0.0, 1.0 - (1.0 - value) * factor)
+        for value in (change.device_left, change.copies_left, change.syncs_left)
+    )
+    return replace(
+        change,
+        savings=savings,
+        work_left=left,
+        everything=everything,
+        batch=max(1.0, batch),
+        device_left=device,
+        copies_left=copies,
+        syncs_left=syncs,
+    )
+
+
+def combine(changes: Iterable[Change]) -> Change:
+    """All changes at once. A second saved twice for the same cause counts once."""
+    result = Change()
+    for change in changes:
+        workers = change.workers if result.workers is None else max(result.workers, change.workers or 0)
+        result = Change(
+            savings=result.savings + change.savings,
+            work_left=min(result.work_left, change.work_left),
+            workers=workers,
+            batch=max(result.batch, change.batch),
+            fixed={**result.fixed, **change.fixed},
+            everything=min(result.everything, change.everything),
+            device_left=min(result.device_left, change.device_left),
+            copies_left=min(result.copies_left, change.copies_left),
+            syncs_left=min(result.syncs_left, change.syncs_left),
+        )
+    return result

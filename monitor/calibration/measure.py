@@ -1,0 +1,56 @@
+"""Runs `sdk/calibrate.py` with the interpreter that trains, in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+
+import monitor
+from monitor.calibration.cache import machine_kind
+from monitor.calibration.prices import Calibration, Prices, is_sane
+
+DEADLINE_SECONDS = 120.0
+"""Starting torch takes most of it."""
+BUSY = 0.5
+"""Share of the cores that others may use: beyond, it is their work that would be measured."""
+
+
+class NotMeasured(Exception):
+    """Why there are no prices, in one clause."""
+
+
+def busy_share() -> float:
+    """Processes that wanted a core over the last minute, for each core."""
+    return os.getloadavg()[0] / (os.cpu_count() or 1) if hasattr(os, "getloadavg") else 0.0
+
+
+def measure(python: str | None = None) -> Calibration:
+    """The prices of this machine. Raises `NotMeasured`."""
+    if busy_share() > BUSY:
+        raise NotMeasured("the machine is busy: what others do would be measured too")
+    prices = _ask(python or sys.executable)
+    if not is_sane(prices):
+        raise NotMeasured(f"the figures make no sense: {prices}")
+    return Calibration(machine_kind(), time.time(), prices)
+
+
+def _ask(python: str) -> Prices:
+    script = Path(monitor.__file__).parent.parent / "sdk" / "calibrate.py"
+    try:
+        done = subprocess.run(
+            [python, str(script)], capture_output=True, text=True, timeout=DEADLINE_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise NotMeasured(f"{python} gave no answer: {error}") from error
+    if done.returncode:
+        said = done.stderr.strip().splitlines() or ["no reason given"]
+        raise NotMeasured(f"{python}: {said[-1]}")
+    try:
+        return msgspec.json.decode(done.stdout.strip().splitlines()[-1], type=Prices)
+    except (msgspec.MsgspecError, IndexError) as error:
+        raise NotMeasured(f"{python} gave an answer that is not understood: {error}") from error

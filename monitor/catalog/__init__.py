@@ -1,0 +1,1 @@
+"""Live and past runs as one list."""

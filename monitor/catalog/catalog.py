@@ -1,0 +1,108 @@
+"""All runs, live and from the history: what web, TUI and commands query."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from monitor.catalog.rows import RunRow, find, row, together
+from monitor.comparison.compare_runs import Comparison, compare
+from monitor.model.finding import Finding
+from monitor.model.history import HistoryPage, RunRecord
+from monitor.model.run import Run
+from monitor.store.chunks import Steps
+from monitor.store.history import MAX_STEPS, History
+from monitor.store.ledger import Entry
+from monitor.store.schema import StoreError
+from monitor.store.store import Store
+from monitor.store.verify import keep_realised
+
+MAX_ROWS = 1000
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """What is in view at this moment."""
+
+    runs: Sequence[Run] = ()
+    findings: Sequence[Finding] = ()
+    time: float = 0.0
+
+
+class Catalog:
+    """`now` is asked anew for every question; `history` may be missing or unreadable. `shown` is what of a
+    record is for the eyes of whoever asks."""
+
+    def __init__(
+        self,
+        now: Callable[[], Now],
+        history: History | None,
+        shown: Callable[[RunRecord], RunRecord] = lambda record: record,
+    ) -> None:
+        self._now = now
+        self._history = history
+        self._shown = shown
+        self.trouble: str | None = None
+        """Why the history could not be read, when it could not."""
+
+    def records(self, *, limit: int = MAX_ROWS) -> list[RunRecord]:
+        """The newest first."""
+        now = self._now()
+        found = together(now.runs, now.findings, self._past(limit), now.time)[:limit]
+        return [self._shown(record) for record in found]
+
+    def _past(self, limit: int) -> list[RunRecord]:
+        return self._asked(lambda history: history.runs(limit=limit)) or []
+
+    def rows(self, *, limit: int = MAX_ROWS, state: str | None = None) -> list[RunRow]:
+        rows = [row(record) for record in self.records()]
+        return [one for one in rows if state is None or one.state == state][:limit]
+
+    def record(self, wanted: str) -> RunRecord:
+        """By id, beginning of an id, name or ``last``. Raises `UserError` with near matches."""
+        known = self._exact(wanted)
+        if known is not None:
+            return self._shown(known)
+        records = {record.run.id: record for record in self.records()}
+        return records[find([row(record) for record in records.values()], wanted).run]
+
+    def _exact(self, run: str) -> RunRecord | None:
+        """A full id needs no list of everything."""
+        now = self._now()
+        live = [one for one in now.runs if one.id == run]
+        kept = self._asked(lambda history: history.run(run))
+        if live:
+            return together(live, now.findings, [] if kept is None else [kept], now.time)[0]
+        return kept
+
+    def readings(self, start: float, end: float, points: int) -> HistoryPage | None:
+        """What the history kept of the machine between two wall times; None when there is no history."""
+        return self._asked(lambda history: history.history(start, end, points))
+
+    def ledger(self) -> list[Entry]:
+        """Promises and what came of them, the newest first."""
+        return self._asked(lambda history: history.ledger()) or []
+
+    def steps(self, run: str, *, rank: int = 0, after: int = 0, limit: int = MAX_STEPS) -> Steps:
+        """Single steps of a run, by its full id."""
+        return self._asked(lambda history: history.steps(run, rank, after=after, limit=limit)) or Steps()
+
+    def _asked(self, question: Callable[[History], Answer]) -> Answer | None:
+        if self._history is None:
+            return None
+        try:
+            return question(self._history)
+        except StoreError as error:
+            self.trouble = str(error)
+            return None
+
+    def compare(self, a: str, b: str, *, may_note: Callable[[Run], bool] = lambda run: True) -> Comparison:
+        """Compare two runs; what was realised goes into the ledger when it can be written and `may_note`
+        says so of both. Raises `UserError`."""
+        before, after = self.record(a), self.record(b)
+        found = compare(before, after)
+        if isinstance(self._history, Store) and may_note(before.run) and may_note(after.run):
+            keep_realised(self._history, before, found)
+        return found

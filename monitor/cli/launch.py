@@ -1,0 +1,100 @@
+"""Starts a command under gpumon: our environment, its own terminal and signals, its exit code as ours."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import monitor
+from monitor.model.errors import UserError
+
+NOT_FOUND = 127
+NOT_EXECUTABLE = 126
+"""Both as a shell has them."""
+_FORWARDED = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGCONT", "SIGWINCH")
+
+
+def command_words(given: Sequence[str]) -> list[str]:
+    """The command after ``--``; a script that is not executable is run by our Python."""
+    words = list(given[1:] if given and given[0] == "--" else given)
+    if not words:
+        raise UserError("no command to run", hint="gpumon run -- python train.py")
+    if words[0].endswith(".py") and os.path.isfile(words[0]) and not os.access(words[0], os.X_OK):
+        words.insert(0, sys.executable)
+    if shutil.which(words[0]) is None:
+        if os.path.exists(words[0]):
+            raise UserError(f"{words[0]} is not executable", code=NOT_EXECUTABLE)
+        raise UserError(f"no such command: {words[0]}", code=NOT_FOUND)
+    return words
+
+
+def launch_environment(name: str | None) -> dict[str, str]:
+    """The environment that makes every Python below it watch itself as soon as it imports torch."""
+    environment = dict(os.environ)
+    autostart = str(_sdk_folder() / "autostart")
+    inherited = [part for part in environment.get("PYTHONPATH", "").split(os.pathsep) if part]
+    environment["PYTHONPATH"] = os.pathsep.join([autostart, *(p for p in inherited if p != autostart)])
+    environment["GPUMON_AUTO"] = "1"
+    stem = "".join(letter if letter.isalnum() else "-" for letter in name or "run")[:32].strip("-") or "run"
+    environment["GPUMON_RUN_ID"] = f"{stem}-{time.strftime('%m%d-%H%M%S')}-{os.urandom(3).hex()}"
+    if name:
+        environment["GPUMON_RUN_NAME"] = name
+    return environment
+
+
+def _sdk_folder() -> Path:
+    """Beside `monitor`, wherever that is installed; a script's own `sdk` must not be mistaken for ours."""
+    folder = Path(monitor.__file__).parent.parent / "sdk"
+    if not (folder / "autostart").is_dir():
+        raise UserError("gpumon's sdk package is missing", hint="pip install --force-reinstall gpumon-train")
+    return folder
+
+
+def run_child(words: list[str], environment: dict[str, str], stdout: int | None = None) -> int:
+    """Run to the end; the exit code as a shell gives it (128 + n for signal n)."""
+    child = subprocess.Popen(words, env=environment, stdout=stdout)
+    with _forwarding(child):
+        code = child.wait()
+    if code in (-signal.SIGTERM, -signal.SIGINT):
+        _note_interrupt(environment)
+    return 128 - code if code < 0 else code
+
+
+def _note_interrupt(environment: dict[str, str]) -> None:
+    """The process had no time to say that somebody ended it: we know, so we say it."""
+    from monitor.runs.closing import mark_interrupted  # not before the child runs: psutil takes its time
+    from sdk.ring import default_directory
+
+    mark_interrupted(Path(default_directory()), environment["GPUMON_RUN_ID"])
+
+
+@contextlib.contextmanager
+def _forwarding(child: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Hand signals on. Ctrl-C and Ctrl-\\ reach the child from the terminal by itself."""
+
+    def forward(number: int, frame: FrameType | None) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            child.send_signal(number)
+
+    terminal = sys.stdin is not None and sys.stdin.isatty()
+    keys = signal.SIG_IGN if terminal else forward
+    wanted: dict[str, Any] = dict.fromkeys(_FORWARDED, forward) | {"SIGINT": keys, "SIGQUIT": keys}
+    before = {}
+    for name, handler in wanted.items():
+        number = getattr(signal, name, None)
+        if number is not None:
+            before[number] = signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

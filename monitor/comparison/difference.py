@@ -1,0 +1,135 @@
+"""Why two runs may not be comparable: what differs between them, or what is wrong with one of them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from monitor.comparison.arguments import differing
+from monitor.comparison.settings import setting
+from monitor.model.history import RunRecord
+from monitor.model.post_mortem import HUNG
+from monitor.model.run import Run
+
+DifferenceKind = Literal[
+    "script",
+    "name",
+    "arguments",
+    "ranks",
+    "host",
+    "device",
+    "batch_size",
+    "model",
+    "parameters",
+    "dataset",
+    "dataset_size",
+    "gpu",
+]
+NAMES: dict[DifferenceKind, str] = {
+    "script": "the script",
+    "name": "the name",
+    "arguments": "the arguments",
+    "ranks": "the number of ranks",
+    "host": "the host",
+    "device": "the device",
+    "batch_size": "the batch size",
+    "model": "the model",
+    "parameters": "the number of parameters",
+    "dataset": "the data set",
+    "dataset_size": "the data set's size",
+    "gpu": "the GPU",
+}
+PLURAL: frozenset[DifferenceKind] = frozenset(("arguments",))
+SETTINGS: dict[DifferenceKind, tuple[str, ...]] = {
+    "model": ("model", "class"),
+    "parameters": ("model", "parameters"),
+    "dataset": ("loader", "dataset"),
+    "dataset_size": ("loader", "dataset_len"),
+    "gpu": ("gpu_name",),
+}
+"""Where the configuration probe tells it."""
+LOST_SHARE = 0.01
+"""Share of steps not seen from which a run's figures are in doubt."""
+
+
+class Difference(Struct, frozen=True):
+    """Something known of both runs that is not the same."""
+
+    kind: DifferenceKind
+    before: Any
+    after: Any
+
+    def text(self) -> str:
+        verb = "differ" if self.kind in PLURAL else "differs"
+        return f"{NAMES[self.kind]} {verb}: {self.before} → {self.after}"
+
+
+class Trouble(Struct, frozen=True):
+    """Something about one run that puts its figures in doubt."""
+
+    kind: Literal["steps_not_seen", "failed", "killed", "stalled", "hung"]
+    run: str
+    name: str
+    lost: int = 0
+    steps: int = 0
+
+    def text(self) -> str:
+        if self.kind == "steps_not_seen":
+            return f"{self.lost} of {self.steps} steps of {self.name} were not seen"
+        ended = {
+            "failed": "ended by an exception",
+            "killed": "was killed",
+            "stalled": "is stuck",
+            "hung": "had stopped making steps before somebody ended it",
+        }
+        return f"{self.name} ({self.run}) {ended[self.kind]}"
+
+
+def differences(a: Run, b: Run) -> tuple[Difference, ...]:
+    """What differs; what only one of them knows is no difference."""
+    pairs: dict[DifferenceKind, tuple[Any, Any]] = {
+        "script": (a.script, b.script),
+        "name": (a.name, b.name),
+        "arguments": _arguments(a, b),
+        "ranks": (len(a.ranks), len(b.ranks)),
+        "host": (a.hostname, b.hostname),
+        "device": (_device(a), _device(b)),
+        "batch_size": (_batch(a), _batch(b)),
+    }
+    pairs |= {kind: (setting(a, *keys), setting(b, *keys)) for kind, keys in SETTINGS.items()}
+    return tuple(
+        Difference(kind, before, after)
+        for kind, (before, after) in pairs.items()
+        if before is not None and after is not None and before != after
+    )
+
+
+def troubles(record: RunRecord) -> list[Trouble]:
+    run, found = record.run, []
+    if run.steps and run.lost > LOST_SHARE * run.steps:
+        found.append(Trouble("steps_not_seen", run.id, run.name, run.lost, run.steps))
+    if run.state in ("failed", "killed", "stalled"):
+        found.append(Trouble(run.state, run.id, run.name))
+    elif any(finding.id == HUNG for finding in record.findings):
+        found.append(Trouble("hung", run.id, run.name))
+    return found
+
+
+def _arguments(a: Run, b: Run) -> tuple[str | None, str | None]:
+    """Those that differ, as they were given."""
+    pairs = differing(a, b)
+    one, two = (
+        " ".join(f"{name} {pair[side]}".strip() for name, pair in pairs.items() if pair[side] is not None)
+        for side in (0, 1)
+    )
+    return (one or "none", two or "none") if pairs else (None, None)
+
+
+def _batch(run: Run) -> Any:
+    return run.batch_size if run.batch_size is not None else setting(run, "loader", "batch_size")
+
+
+def _device(run: Run) -> str | None:
+    device = run.ranks[0].device if run.ranks else None
+    return device.partition(":")[0] if device else None

@@ -1,0 +1,1 @@
+"""The long-running process: ticks, serves, ends in order."""

@@ -1,0 +1,228 @@
+"""The daemon: a thread that ticks, an event loop that serves, and an orderly end of both."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from monitor import __version__
+from monitor.daemon.bind import bind_tcp, bind_unix, release_unix
+from monitor.daemon.exposure import warn_if_exposed
+from monitor.daemon.lock import DirectoryLock
+from monitor.daemon.serving import make_servers
+from monitor.host.limits import raise_descriptor_limit
+from monitor.model.errors import EXIT_FAILED, EXIT_OK
+from monitor.model.settings import Settings
+from monitor.model.snapshot import Snapshot
+from monitor.model.units import seconds
+from monitor.pipeline.pipeline import Pipeline
+from monitor.web.service import Service
+from monitor.web.webconfig import NO_WEB_CONFIG, WebConfig, load_web_config
+
+EXIT_SECONDS = 1.5
+"""After this long the process ends even if the driver holds a thread."""
+PREPARE_SECONDS = 60.0
+"""A choice: how long to wait for a snapshot before asking again."""
+SWITCH_SECONDS = 0.001
+"""How long the thread that ticks may keep the one that answers waiting: five times as often as by default."""
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+if TYPE_CHECKING:
+    from monitor.store.store import Store
+
+log = logging.getLogger("gpumon")
+
+
+def next_due(due: float, now: float, interval: float) -> tuple[float, int]:
+    """When the tick after the one that was due at `due` is to begin, always on the same grid, and how
+    many ticks are left out because their time has passed."""
+    following = due + interval
+    if now <= following:
+        return following, 0
+    missed = int((now - following) // interval) + 1
+    return following + missed * interval, missed
+
+
+class Ticker(threading.Thread):
+    """Calls the pipeline on a fixed grid. A tick that takes too long, or a suspended machine, costs
+    ticks (counted); they are never made up for."""
+
+    def __init__(self, pipeline: Pipeline, service: Service, died: Callable[[], object]) -> None:
+        super().__init__(name="gpumon-tick", daemon=True)
+        self.failed = False
+        self._pipeline = pipeline
+        self._service = service
+        self._died = died
+        self._stop_event = threading.Event()
+
+    def run(self) -> None:
+        """A daemon that cannot tick must end, not serve old data: whoever runs it starts it anew."""
+        try:
+            self._tick_until_stopped(self._pipeline.settings.interval)
+        finally:
+            if not self._stop_event.is_set():
+                self.failed = True
+                self._died()
+
+    def _tick_until_stopped(self, interval: float) -> None:
+        due = time.monotonic()
+        while not self._stop_event.is_set():
+            self._service.feed.publish(self._pipeline.tick())
+            due, missed = next_due(due, time.monotonic(), interval)
+            self._service.own.missed_ticks += missed
+            self._stop_event.wait(max(0.0, due - time.monotonic()))
+
+    def stop(self) -> None:
+        self._stop_event.set()
+
+
+def run_daemon(settings: Settings) -> int:
+    """Serve until a signal. Raises `UserError` when another daemon is already running."""
+    web = load_web_config(settings.web_config) if settings.web_config else NO_WEB_CONFIG
+    raise_descriptor_limit()
+    sys.setswitchinterval(SWITCH_SECONDS)
+    with contextlib.ExitStack() as stack:
+        for directory in settings.dir:
+            stack.callback(DirectoryLock(directory).release)
+        unix = _claim_unix(settings, stack)
+        tcp = stack.enter_context(bind_tcp(settings.listen)) if settings.listen else None
+        warn_if_exposed(settings, web)
+        store = _open_store(settings, stack)
+        pipeline = Pipeline(settings, store=store)
+        service = Service(settings, store=store)
+        return asyncio.run(_serve(pipeline, service, web, tcp, unix))
+
+
+def _open_store(settings: Settings, stack: contextlib.ExitStack) -> Store | None:
+    """The history; the store reports when it cannot be written, and nothing else is affected."""
+    if settings.store is None:
+        return None
+    from monitor.store.store import Store
+
+    store = Store(settings.store, max_bytes=settings.store_max_size, max_age=settings.store_max_age)
+    stack.callback(store.close)
+    return store
+
+
+def _claim_unix(settings: Settings, stack: contextlib.ExitStack) -> socket.socket | None:
+    path = settings.socket
+    if path is None:
+        return None
+    bound = stack.enter_context(bind_unix(path, settings.socket_mode))
+    stack.callback(release_unix, path, path.lstat().st_ino)
+    return bound
+
+
+async def _serve(
+    pipeline: Pipeline,
+    service: Service,
+    web: WebConfig,
+    tcp: socket.socket | None,
+    unix: socket.socket | None,
+) -> int:
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    for number in SIGNALS:
+        loop.add_signal_handler(number, stop.set)
+    service.feed.attach(loop)
+    servers = make_servers(service, web, tcp, unix)
+    ticker = Ticker(pipeline, service, partial(loop.call_soon_threadsafe, stop.set))
+    ticker.start()
+    running = [asyncio.create_task(server.serve([bound])) for server, bound in servers]
+    announcing = asyncio.create_task(_announce(service, pipeline.settings, tcp, web))
+    preparing = asyncio.create_task(_prepare_pages(service))
+    await asyncio.wait([asyncio.create_task(stop.wait()), *running], return_when=asyncio.FIRST_COMPLETED)
+    announcing.cancel()
+    preparing.cancel()
+    _exit_in_any_case(pipeline.settings.socket)
+    log.info("stopping")
+    notify("STOPPING=1")
+    ticker.stop()
+    service.feed.close()
+    for server, _ in servers:
+        server.done.set()
+    await asyncio.gather(*running)
+    await asyncio.to_thread(ticker.join, 0.5)
+    pipeline.close()
+    return EXIT_FAILED if ticker.failed else EXIT_OK
+
+
+async def _announce(service: Service, settings: Settings, tcp: socket.socket | None, web: WebConfig) -> None:
+    """Once there is a first snapshot: one line that says what is watched, and ready for systemd."""
+    served = await service.feed.after(0, 60.0)
+    if served is None:
+        return
+    where = [_url(tcp, web)] if tcp else []
+    where += [f"unix:{settings.socket}"] if settings.socket else []
+    log.info("gpumon %s, pid %d: %s", __version__, os.getpid(), watched(served.snapshot))
+    place = " and ".join(where) or "nothing"
+    every = seconds(settings.interval)
+    log.info("serving on %s, every %s, runs in %s", place, every, _paths(settings))
+    gc.collect()
+    gc.freeze()
+    notify(f"READY=1\nSTATUS={watched(served.snapshot)}")
+
+
+async def _prepare_pages(service: Service) -> None:
+    seq = 0
+    while not service.feed.closed:
+        served = await service.feed.after(seq, PREPARE_SECONDS)
+        if served is not None:
+            seq = served.snapshot.seq
+            await asyncio.to_thread(service.metrics.prepare, served.snapshot)
+
+
+def _url(tcp: socket.socket, web: WebConfig) -> str:
+    host, port = tcp.getsockname()[:2]
+    return f"{'https' if web.tls else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def _paths(settings: Settings) -> str:
+    return ", ".join(map(str, settings.dir))
+
+
+def watched(snapshot: Snapshot) -> str:
+    """What is watched, in one sentence; simulated readings are announced first."""
+    source, count = snapshot.source, len(snapshot.gpus)
+    gpus = f"{count} GPU{'' if count == 1 else 's'}"
+    if source.kind == "simulated":
+        return f"SIMULATED readings, not real ones: {gpus} and the host"
+    if source.kind == "none":
+        return f"the host alone, no GPU: {source.detail or 'no reason given'}"
+    trouble = "" if source.ok else f" (not answering: {source.detail})"
+    return f"{gpus} through NVML, driver {source.driver_version or 'unknown'}{trouble}, and the host"
+
+
+def _exit_in_any_case(unix: Path | None) -> None:
+    """A driver that hangs in a thread must not hold the process: history is crash-safe."""
+
+    def leave() -> None:
+        log.warning("a thread does not end, leaving it behind")
+        if unix is not None:
+            unix.unlink(missing_ok=True)
+        os._exit(EXIT_OK)
+
+    timer = threading.Timer(EXIT_SECONDS, leave)
+    timer.daemon = True
+    timer.start()
+
+
+def notify(state: str) -> None:
+    """Tell systemd, when it started us and wants to know (Type=notify)."""
+    address = os.environ.get("NOTIFY_SOCKET")
+    if not address:
+        return
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel:
+        channel.sendto(state.encode(), address.replace("@", "\0", 1) if address[0] == "@" else address)

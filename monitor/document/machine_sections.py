@@ -1,0 +1,89 @@
+"""The parts of a report about what lay beneath: GPUs, cores, memory, and how the loss went."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from monitor.catalog.dossier import Dossier
+from monitor.document import charts, scale
+from monitor.document.charts import Shape
+from monitor.document.markup import Markup, tag
+from monitor.document.parts import section
+from monitor.document.timed import across, plain_line, timed
+from monitor.model.run import Window
+from monitor.model.since_start import Point, Track, points
+from monitor.model.units import celsius, number, percent, rate, size, visible, watts
+
+Text = Callable[[float], str]
+HOST: tuple[tuple[str, str, Text], ...] = (
+    ("cpu_utilization_ratio", "CPU, all cores", percent),
+    ("cpu_iowait_ratio", "Waiting for disks", percent),
+    ("memory_used_bytes", "Memory of the machine in use", size),
+    ("disk_read_bytes_per_second", "Read from disks", rate),
+)
+GPU: tuple[tuple[str, str, Text], ...] = (
+    ("utilization_ratio", "use", percent),
+    ("memory_used_bytes", "memory in use", size),
+    ("power_watts", "power", lambda value: watts(value, None)),
+    ("temperature_celsius", "temperature", celsius),
+)
+WINDOWS: tuple[tuple[str, Callable[[Window], float | None], Text], ...] = (
+    ("GPU use", lambda window: window.gpu_utilization_ratio, percent),
+    ("GPU without work", lambda window: window.starved_ratio, percent),
+    ("GPU memory of the run", lambda window: window.device_memory_bytes, size),
+    ("Memory of the process", lambda window: window.rss_bytes, size),
+)
+
+
+def beneath(dossier: Dossier) -> Markup | None:
+    """Small charts on one time axis. What nobody read is not there."""
+    charts_made = [*_of_run(dossier), *_of_gpus(dossier), *_of_host(dossier)]
+    if not charts_made:
+        return None
+    return section("GPU, CPU and memory beneath", tag("div", charts_made, class_="grid"))
+
+
+def _of_run(dossier: Dossier) -> Iterator[Markup]:
+    for title, figure, text in WINDOWS:
+        values = points(dossier.stretches, figure)
+        if values:
+            yield _small(dossier, title, values, text)
+
+
+def _of_gpus(dossier: Dossier) -> Iterator[Markup]:
+    for number_of, uuid in enumerate(dossier.run.gpu_uuids):
+        for field, words, text in GPU:
+            yield from _track(dossier, f"gpu:{uuid}", field, f"GPU {number_of} {words}", text)
+
+
+def _of_host(dossier: Dossier) -> Iterator[Markup]:
+    for field, title, text in HOST:
+        yield from _track(dossier, "host", field, title, text)
+
+
+def _track(dossier: Dossier, subject: str, field: str, title: str, text: Text) -> Iterator[Markup]:
+    for one in dossier.readings:
+        if (one.subject, one.field) == (subject, field) and _worth_showing(one, text):
+            yield _small(dossier, title, list(one.points), text)
+
+
+def _worth_showing(one: Track, text: Text) -> bool:
+    return visible(one.highest) if text is percent else bool(one.highest)
+
+
+def _small(dossier: Dossier, title: str, values: list[Point], text: Text) -> Markup:
+    top = 1.0 if text is percent else None
+    picture = plain_line(dossier, values, text, f"{title} over time", top=top)
+    return tag("div", tag("h3", title), picture)
+
+
+def loss(dossier: Dossier) -> Markup | None:
+    """Of the first rank, as the script told it."""
+    values = points(dossier.stretches, lambda window: window.loss)
+    known = [value for _, value in values if value is not None]
+    if len(known) < 2:
+        return None
+    up = scale.between(min(known), max(known), number)
+    shapes = [Shape(charts.line(values, across(dossier), up), "line", "loss")]
+    ends = f"{number(known[0])} → {number(known[-1])}"
+    return section("Loss", timed(dossier, shapes, up, f"loss over time, {ends}"), note=ends)

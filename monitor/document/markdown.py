@@ -1,0 +1,128 @@
+"""A run as Markdown: for an issue, a pull request, a chat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from monitor.catalog.dossier import Dossier
+from monitor.document.time_sections import name_of
+from monitor.model.facts import promises
+from monitor.model.finding import EFFECT_WORDS, Finding
+from monitor.model.units import (
+    duration,
+    gain,
+    gain_range,
+    label,
+    number,
+    percent,
+    seconds,
+    small_percent,
+    value_of,
+    visible,
+    whole,
+)
+
+SPECIAL = str.maketrans({letter: f"\\{letter}" for letter in "\\`*_[]<>|#"})
+
+
+def run_markdown(dossier: Dossier) -> str:
+    parts = (_head(dossier), _spent(dossier), _findings(dossier), _kept(dossier), _foot(dossier))
+    return "\n".join(line for part in parts for line in part).rstrip() + "\n"
+
+
+def plain(text: str) -> str:
+    """A name or a sentence that Markdown leaves as it is, on one line."""
+    return " ".join(text.split()).translate(SPECIAL)
+
+
+def _head(dossier: Dossier) -> Iterator[str]:
+    run = dossier.run
+    yield f"# {plain(run.name)} ({plain(run.state)})"
+    yield ""
+    yield f"**{plain(dossier.sentence)}**"
+    yield ""
+    facts = [
+        f"`{run.id}`",
+        f"{whole(run.steps)} steps in {duration(run.elapsed_seconds)}",
+        f"{number(run.samples_per_second)} samples/s" if run.samples_per_second else "",
+        f"median step {seconds(run.step.p50)}, p95 {seconds(run.step.p95)}"
+        if run.step.p50 is not None
+        else "",
+        f"on {plain(run.hostname)}" if run.hostname else "",
+    ]
+    yield " · ".join(fact for fact in facts if fact)
+    yield ""
+
+
+def rows(head: Sequence[str], body: Sequence[Sequence[str]], right: Sequence[int] = ()) -> Iterator[str]:
+    """A table; `right` are aligned to the right."""
+    yield "| " + " | ".join(head) + " |"
+    yield "|" + "|".join("---:" if at in right else "---" for at in range(len(head))) + "|"
+    for row in body:
+        yield "| " + " | ".join(row) + " |"
+    yield ""
+
+
+def _spent(dossier: Dossier) -> Iterator[str]:
+    account = dossier.account
+    if not account.parts:
+        return
+    yield "## Where every second went"
+    yield ""
+    shown = [
+        (plain(name_of(part, dossier)), seconds(part.seconds), small_percent(part.share))
+        for part in account.parts
+        if visible(part.share)
+    ]
+    yield from rows(("what", "time", "of the run"), shown, right=(1, 2))
+    found = account.avoidable
+    if found is not None and visible(found.share):
+        saved = f"{seconds(found.likely)} of it ({percent(found.share)})"
+        yield f"About {saved} would be saved with every remedy applied."
+        yield ""
+
+
+def _findings(dossier: Dossier) -> Iterator[str]:
+    if dossier.findings:
+        yield "## What to change"
+        yield ""
+    for place, finding in enumerate(dossier.findings, 1):
+        yield from _finding(place, finding, dossier)
+
+
+def _finding(place: int, finding: Finding, dossier: Dossier) -> Iterator[str]:
+    yield f"### {place}. {plain(finding.title)} (`{finding.id}`)"
+    yield ""
+    speedup, kept = finding.speedup, dossier.promise(finding)
+    if speedup is not None and promises(finding):
+        came = f", realised {gain(kept.realised)} in `{kept.after_run}`" if kept is not None else ""
+        note = f" ({speedup.note})" if speedup.note else ""
+        yield f"Predicted {gain_range(speedup.low, speedup.likely, speedup.high)}{note}{came}."
+        yield ""
+    yield plain(finding.remedy.summary)
+    yield ""
+    if finding.remedy.change:
+        yield from ("```diff", *finding.remedy.change.replace("```", "'''").splitlines(), "```", "")
+    if finding.remedy.effect:
+        yield f"- Effect: {EFFECT_WORDS[finding.remedy.effect]}."
+    if finding.remedy.price:
+        yield f"- Price: {plain(finding.remedy.price)}."
+    evidence = ", ".join(
+        f"{label(key)} {value_of(key, value)}"
+        for key, value in finding.evidence.items()
+        if value not in (None, "")
+    )
+    if evidence:
+        yield f"- Evidence: {plain(evidence)}."
+    yield ""
+
+
+def _kept(dossier: Dossier) -> Iterator[str]:
+    for entry in dossier.kept:
+        promised = gain_range(entry.low, entry.likely, entry.high)
+        yield f"- Since `{entry.run}`: `{entry.rule}`, predicted {promised}, realised {gain(entry.realised)}."
+
+
+def _foot(dossier: Dossier) -> Iterator[str]:
+    yield ""
+    yield f"<sub>gpumon {dossier.gpumon}</sub>"

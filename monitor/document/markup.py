@@ -1,0 +1,66 @@
+"""HTML and SVG as text. Whatever is not markup already is escaped: names and code come from other people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+VOID = frozenset(("br", "hr", "meta", "line", "path", "rect"))
+
+
+class Markup(str):
+    """Text that may go into the document as it is."""
+
+    __slots__ = ()
+
+
+Child = Markup | str | None
+Children = Child | Iterable[Child]
+
+
+def tag(name: str, /, *children: Children, **attributes: object) -> Markup:
+    """``tag("a", "text", href="#x")``; an attribute's name has ``_`` for ``-`` and may end in one (`class_`).
+    One that is None is left out."""
+    given = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(str(value))}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return Markup(f"<{name}{given}/>" if name in VOID else f"<{name}{given}>{join(children)}</{name}>")
+
+
+def join(children: Iterable[Children]) -> Markup:
+    """Everything one after the other, what is None left out."""
+    return Markup("".join(map(_one, children)))
+
+
+def _one(child: Children) -> str:
+    if child is None:
+        return ""
+    if isinstance(child, Markup):
+        return str(child)
+    return escape(_plain(child)) if isinstance(child, str) else join(child)
+
+
+def _plain(text: str) -> str:
+    """Without what no document may hold, whatever a user's file is called."""
+    return text if text.isprintable() else "".join(c if c.isprintable() or c == "\n" else " " for c in text)
+
+
+def document(title: str, style: str, body: Markup, scripts: Sequence[str] = (), **marks: object) -> str:
+    """A whole page that asks for nothing from outside. One without scripts forbids them itself, wherever
+    it is opened; `marks` are attributes of its body."""
+    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+    head = join(
+        (
+            tag("meta", charset="utf-8"),
+            tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+            None if scripts else tag("meta", http_equiv="Content-Security-Policy", content=policy),
+            tag("meta", name="color-scheme", content="light dark"),
+            tag("title", title),
+            tag("style", Markup(style)),
+            (tag("script", Markup(script), defer="") for script in scripts),
+        )
+    )
+    page = tag("html", tag("head", head), tag("body", body, **marks), lang="en")
+    return f"<!doctype html>\n{page}\n"

@@ -1,0 +1,87 @@
+"""What every part of a document uses: sections, tables, legends, the colour of a phase."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from importlib import resources
+
+from monitor.document.markup import Markup, join, tag
+
+ORDER = (
+    "data", "transfer", "forward", "backward", "sync", "grad_norm", "optimizer", "zero_grad", "log",
+    "between", "other", "validate", "checkpoint",
+)  # fmt: skip
+"""Phases from the bottom of a stack to its top: in the order of a step, what is beside it last."""
+PAINTED = frozenset(("data", "transfer", "forward", "backward", "optimizer", "validate", "checkpoint", "log"))
+
+
+def style() -> str:
+    """The one style sheet of all documents; it goes into each of them."""
+    return resources.files(__package__).joinpath("document.css").read_text(encoding="utf-8")
+
+
+def style_within(place: str) -> str:
+    """The same for the part of a page that `place` selects. Named twice, it wins over the page's own."""
+    own = re.sub(r":root\b|(?<![\w-])body(?= \{)", "&", style())
+    return f"{place}{place} {{\n{own}}}\n"
+
+
+def navigation(ways: Iterable[tuple[str, str]]) -> Markup:
+    """(words, address) of the other pages of a daemon."""
+    return tag("nav", tag("b", "gpumon"), (tag("a", words, href=address) for words, address in ways))
+
+
+def paint(kind: str, name: str) -> str:
+    """The class that gives a part of the time its colour."""
+    if kind in ("setup", "stall", "unseen", "after"):
+        return f"of-{kind}"
+    return f"p-{name}" if name in PAINTED else "p-own" if name not in ORDER else "p-other"
+
+
+def section(title: str, *children: Markup | None, note: str = "", id: str | None = None) -> Markup:
+    heading = tag("h2", title, tag("small", f" {note}") if note else None)
+    return tag("section", heading, join(children), id=id)
+
+
+def legend(entries: Iterable[tuple[str, str]]) -> Markup:
+    """(text, class of its colour)"""
+    return tag(
+        "p",
+        (tag("span", tag("i", class_=f"key {class_}"), text) for text, class_ in entries),
+        class_="legend",
+    )
+
+
+def table(
+    head: Sequence[str], rows: Iterable[Sequence[Markup | str]], *, figures: Sequence[int] = ()
+) -> Markup:
+    """Columns in `figures` are numbers: aligned to the right."""
+
+    def cell(name: str, at: int, content: Markup | str) -> Markup:
+        return tag(name, content, class_="figure" if at in figures else None)
+
+    titles = [cell("th" if text else "td", at, text) for at, text in enumerate(head)]
+    lines = (tag("tr", (cell("td", at, one) for at, one in enumerate(row))) for row in rows)
+    body = tag("tbody", lines)
+    return tag("div", tag("table", tag("thead", tag("tr", titles)), body), class_="wide", tabindex=0)
+
+
+def pairs(entries: Iterable[tuple[str, str]]) -> Markup:
+    """Names and values, two columns that flow."""
+    return tag("dl", (tag("div", tag("dt", name), tag("dd", value)) for name, value in entries))
+
+
+def prose(text: str) -> Markup:
+    """A sentence in which `code` stands between backticks."""
+    pieces = text.split("`")
+    if len(pieces) % 2 == 0:
+        return join((text,))
+    return join(tag("code", piece) if at % 2 else piece for at, piece in enumerate(pieces))
+
+
+def change(text: str) -> Markup:
+    """A code change: lines that go and lines that come in their colours."""
+    kinds = {"+": "add", "-": "cut", "@": "at"}
+    lines = (tag("span", f"{line}\n", class_=kinds.get(line[:1])) for line in text.splitlines())
+    return tag("pre", tag("code", lines))

@@ -1,0 +1,211 @@
+"""The parts of a report that are about time: where it went, how steps changed, how they are spread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from monitor.catalog.dossier import Dossier
+from monitor.document import charts, scale
+from monitor.document.charts import Note, Shape
+from monitor.document.markup import Markup, join, tag
+from monitor.document.parts import ORDER, legend, paint, section, table
+from monitor.document.timed import across, plain_line, timed
+from monitor.model import phase_names
+from monitor.model.account import Account, Spent
+from monitor.model.run import Run
+from monitor.model.since_start import points
+from monitor.model.units import duration, number, percent, seconds, small_percent, visible, whole
+
+# ── Where every second went ──────────────────────────────────────────────────────────────────────
+
+
+def where_it_went(dossier: Dossier) -> Markup | None:
+    account = dossier.account
+    if not account.parts:
+        return None
+    bars = [(part.share, paint(part.kind, part.name), pointed(part, dossier)) for part in account.parts]
+    return section(
+        "Where every second went",
+        charts.strip(bars, f"{duration(account.seconds)} from start to end, by what was done"),
+        _avoidable(account),
+        tag("table", tag("tbody", _rows(dossier)), class_="spent"),
+        note=f"{duration(account.seconds)} from the start of the process to its end"
+        + (" (of rank 0)" if len(dossier.run.ranks) > 1 else ""),
+    )
+
+
+KINDS = {
+    "setup": "Set-up",
+    "step": "Steps",
+    "apart": "Beside the steps",
+    "stall": "Stalls",
+    "unseen": "Not seen",
+    "after": "After the last step",
+}
+
+
+def _rows(dossier: Dossier) -> Iterator[Markup | None]:
+    """Every kind of time with its sum, and below it what it is made of, where that is more than one thing."""
+    for kind in dossier.account.kinds:
+        own = [part for part in dossier.account.parts if part.kind == kind.kind]
+        if len(own) > 1 and visible(kind.share):
+            cells = (tag("td"), *_sums(kind), tag("td"))
+            yield tag("tr", tag("th", KINDS[kind.kind], scope="row"), cells, class_="sum")
+        yield from (_row(part, dossier, alone=len(own) == 1) for part in own)
+
+
+def _sums(part: Spent) -> tuple[Markup, Markup]:
+    return (
+        tag("td", seconds(part.seconds), class_="figure"),
+        tag("td", small_percent(part.share), class_="figure"),
+    )
+
+
+def _row(part: Spent, dossier: Dossier, *, alone: bool) -> Markup | None:
+    if not visible(part.share) and part.kind != "apart":
+        return None
+    return tag(
+        "tr",
+        tag("th", tag("i", class_=f"key {paint(part.kind, part.name)}"), name_of(part, dossier), scope="row"),
+        tag("td", charts.bar(part.share, paint(part.kind, part.name)), class_="bars"),
+        _sums(part),
+        tag("td", _times(part), class_="dim"),
+        class_="alone" if alone else None,
+    )
+
+
+def name_of(part: Spent, dossier: Dossier) -> str:
+    """What a part is called; what follows the last step of a hung run has a name of its own."""
+    hung = dossier.end is not None and dossier.end.how == "hung"
+    return "no step any more" if hung and part.kind == "after" else phase_names.part(part.kind, part.name)
+
+
+def _times(part: Spent) -> str:
+    return "" if part.count is None else "once" if part.count == 1 else f"{whole(part.count)} times"
+
+
+def pointed(part: Spent, dossier: Dossier) -> str:
+    """What a reader sees when pointing at it."""
+    return f"{name_of(part, dossier)}: {seconds(part.seconds)}, {small_percent(part.share)}"
+
+
+def _avoidable(account: Account) -> Markup | None:
+    found = account.avoidable
+    if found is None or not visible(found.share):
+        return None
+    span = f"{percent(found.share)} of the run; {seconds(found.low)} to {seconds(found.high)}"
+    return tag(
+        "p",
+        "Of this, about ",
+        tag("b", seconds(found.likely)),
+        f" ({span}) would not have been spent with every remedy below applied.",
+        class_="waste",
+    )
+
+
+# ── Over time ────────────────────────────────────────────────────────────────────────────────────
+
+
+def over_time(dossier: Dossier) -> Markup | None:
+    parts = dossier.stretches
+    if len(parts) < 2:
+        return None
+    seen = dict.fromkeys(name for part in parts for name in part.window.phases)
+    shown = [*(name for name in ORDER if name in seen), *(name for name in seen if name not in ORDER)]
+    return section(
+        "Over time",
+        tag("h3", "Share of the step, by phase"),
+        legend((phase_names.phase(name), paint("step", name)) for name in shown),
+        _shares(dossier, shown),
+        tag("h3", "Step time ", tag("small", "median, and up to the 95th percentile")),
+        _step_time(dossier),
+        join(_throughput(dossier)),
+        note="from the start of the process; the set-up is shaded",
+    )
+
+
+def _shares(dossier: Dossier, names: list[str]) -> Markup:
+    axis = across(dossier)
+    paths = dict.fromkeys(names, "")
+    for part in dossier.stretches:
+        low = 0.0
+        for name in names:
+            share = part.window.phases.get(name, 0.0)
+            high = min(1.0, low + share)
+            if share:
+                paths[name] += charts.block(axis.place(part.begin), axis.place(part.end), low, high)
+            low = high
+    shapes = [
+        Shape(path, paint("step", name), phase_names.phase(name)) for name, path in paths.items() if path
+    ]
+    up = scale.Scale(0.0, 1.0, (scale.Tick(0.5, percent(0.5)), scale.Tick(1.0, percent(1.0))))
+    return timed(dossier, shapes, up, "share of each phase in the step over time", height=130)
+
+
+def _step_time(dossier: Dossier) -> Markup:
+    medians = points(dossier.stretches, lambda window: window.step_p50)
+    slow = points(dossier.stretches, lambda window: window.step_p95)
+    highest = max((value for _, value in (*slow, *medians) if value is not None), default=0.0)
+    axis, up = across(dossier), scale.from_zero(highest, seconds)
+    shapes = [
+        Shape(charts.area(slow, axis, up, medians), "band", "up to the 95th percentile"),
+        Shape(charts.line(medians, axis, up), "line", "median step"),
+    ]
+    return timed(dossier, shapes, up, f"median step time, {seconds(dossier.run.step.p50)} over the run")
+
+
+def _throughput(dossier: Dossier) -> Iterator[Markup]:
+    rates = points(dossier.stretches, lambda window: window.samples_per_second)
+    if rates:
+        yield tag("h3", "Samples per second")
+        yield plain_line(dossier, rates, number, "samples per second over time")
+
+
+# ── Distribution and stalls ──────────────────────────────────────────────────────────────────────
+
+
+def distribution(dossier: Dossier) -> Markup | None:
+    spread, step = dossier.spread, dossier.run.step
+    if spread is None:
+        return None
+    axis = scale.logarithmic(spread.bins[0].low, spread.bins[-1].high, seconds)
+    highest = max(one.count for one in spread.bins)
+    up = scale.from_zero(float(highest), lambda value: number(value))
+    blocks = "".join(
+        charts.block(axis.place(one.low), axis.place(one.high), 0.0, up.place(float(one.count)))
+        for one in spread.bins
+        if one.count
+    )
+    quantiles = (("median", step.p50), ("p95", step.p95), ("p99", step.p99))
+    notes = [Note(axis.place(value), f"{name} {seconds(value)}") for name, value in quantiles if value]
+    beyond = f"; {whole(spread.longer)} longer ones are not in the picture" if spread.longer else ""
+    return section(
+        "How step times are spread",
+        charts.chart([Shape(blocks, "bins")], axis, up, "number of steps by their time", notes=_apart(notes)),
+        _stalls(dossier.run),
+        note=f"{whole(spread.steps)} steps, time on a logarithmic scale{beyond}",
+    )
+
+
+def _apart(notes: list[Note], least: float = 0.14) -> list[Note]:
+    """Without those whose words would stand in another's."""
+    kept: list[Note] = []
+    for note in notes:
+        if not kept or note.at - kept[-1].at >= least:
+            kept.append(note)
+    return kept
+
+
+def _stalls(run: Run) -> Markup | None:
+    if not run.stalls:
+        return None
+    rows = [
+        (phase_names.stall(one.kind), whole(one.count), seconds(one.mean_seconds), seconds(one.total_seconds),
+         percent(one.share), number(one.every_steps))
+        for one in run.stalls
+    ]  # fmt: skip
+    head = ("kind", "count", "each", "in all", "of the time", "every … steps")
+    heading = tag(
+        "h3", "Stalls ", tag("small", "steps far longer than the usual one, and what is beside them")
+    )
+    return join((heading, table(head, rows, figures=range(1, len(head)))))

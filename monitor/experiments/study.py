@@ -1,0 +1,154 @@
+"""A study of a script: a first look, trials of what it suggests, the best of them together, the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from monitor.experiments.arm import EFFECTS, FREE, Arm, ceilings
+from monitor.experiments.candidates import candidates, from_findings
+from monitor.experiments.experiment import Experiment, Progress, Result, combined, winners
+from monitor.experiments.memory import forget, remember, write_pairs
+from monitor.experiments.recipes import recipe_arms, recipe_of
+from monitor.experiments.runner import Runner
+from monitor.model.errors import EXIT_FAILED, UserError
+from monitor.model.finding import Effect
+from monitor.report.report import Report
+from monitor.report.watch import RunWatcher
+
+FIRST_LIMIT = 900.0
+"""Seconds a first look may take, set-up included."""
+NAME = "try"
+
+
+class Options(msgspec.Struct, frozen=True):
+    """What the user asked for."""
+
+    arms: tuple[Arm, ...] = ()
+    """None: what the first look suggests."""
+    steps: int | None = None
+    seconds: float = 5.0
+    blocks: int = 3
+    most: int = 4
+    allow_numerics: bool = False
+    ceilings: bool = False
+    """Also: how fast if data, checkpoints or logging were free?"""
+
+    @property
+    def allowed(self) -> Sequence[Effect]:
+        return EFFECTS if self.allow_numerics else FREE
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What the experiment showed."""
+
+    script: str | None
+    run: str
+    verdict: str
+    """Of the first look."""
+    steps: int
+    """Of each trial, warm-up included."""
+    step_seconds: float | None
+    """Of the script as it is."""
+    results: tuple[Result, ...]
+    together: Result | None
+    """The best arms at once, where there are several."""
+    best: Result | None
+    """None: nothing that may be done is clearly faster."""
+    not_tried: tuple[Arm, ...]
+    """Would change the training, and nobody allowed that."""
+    isolation: str
+    ceilings: tuple[Result, ...] = ()
+    """What parts of the loop could bring at the most."""
+    baseline_runs: int = 0
+    interrupted: bool = False
+
+
+class Study:
+    """One command, looked at and experimented with."""
+
+    def __init__(self, runner: Runner, options: Options, tell: Callable[[Progress], None]) -> None:
+        self._runner = runner
+        self._options = options
+        self._tell = tell
+
+    def run(self, run_id: str, cores: int) -> Answer:
+        self._tell(Progress("a first look", 0, 1, None))
+        report, seconds, steps = self._first_look(run_id)
+        arms, not_tried = self._arms(report, cores)
+        experiment = Experiment(self._runner, self._options.steps or steps, seconds, self._tell)
+        together: Arm | None = None
+        interrupted = False
+        try:
+            if self._options.ceilings:
+                experiment.run(ceilings(), self._options.blocks)
+            experiment.run(arms, self._options.blocks)
+            together = combined([experiment.result(arm) for arm in arms], self._options.allowed)
+            if together is not None:
+                experiment.run([together], self._options.blocks)
+        except KeyboardInterrupt:
+            interrupted = True
+        answer = self._answer(report, experiment, arms, together, not_tried, interrupted)
+        write_pairs(report, answer.results)
+        return answer
+
+    def _first_look(self, run_id: str) -> tuple[Report, float, int]:
+        """The diagnosis, how long that took, and the steps of a trial."""
+        watcher = RunWatcher(run_id)
+        watcher.start()
+        trial = self._runner.first_look(run_id, watcher.environment(), self._options.seconds, FIRST_LIMIT)
+        report = watcher.finish(trial.ended.code)
+        if report.run is None or not report.run.steps:
+            raise UserError(f"{report.verdict} {trial.ended.last_words}".strip(), code=EXIT_FAILED)
+        if trial.failure or trial.ended.told is None:
+            raise UserError(f"the script as it is failed: {trial.failure}", code=EXIT_FAILED)
+        return report, trial.seconds, trial.ended.told.steps
+
+    def _arms(self, report: Report, cores: int) -> tuple[list[Arm], tuple[Arm, ...]]:
+        """What is tried, and what would be if the training might change."""
+        found = self._asked(report)
+        if not found and report.run is not None and recipe_of(self._runner.words) is not None:
+            found = recipe_arms(self._runner.words, cores, report.run.batch_size)
+        elif not found and report.run is not None:
+            found = candidates(report.findings, report.run, cores, self._options.most)
+        tried = [arm for arm in found if arm.effect in self._options.allowed]
+        return tried, tuple(arm for arm in found if arm not in tried)
+
+    def _asked(self, report: Report) -> list[Arm]:
+        """The user's own arms; one that the advice has too comes with its promise."""
+        known = {arm.label: arm for arm in from_findings(report.findings)}
+        return [known.get(arm.label, arm) for arm in self._options.arms]
+
+    def _answer(
+        self,
+        report: Report,
+        experiment: Experiment,
+        arms: list[Arm],
+        together: Arm | None,
+        not_tried: tuple[Arm, ...],
+        interrupted: bool,
+    ) -> Answer:
+        results = tuple(experiment.result(arm) for arm in arms)
+        joint = experiment.result(together) if together is not None and experiment.of(together) else None
+        found = winners([*results, *([joint] if joint is not None else [])], self._options.allowed)
+        answer = Answer(
+            script=report.run.script if report.run is not None else None,
+            run=report.run_id,
+            verdict=report.verdict,
+            steps=experiment.steps,
+            step_seconds=experiment.baseline_period(),
+            results=results,
+            together=joint,
+            best=found[0] if found else None,
+            not_tried=not_tried,
+            ceilings=tuple(experiment.result(arm) for arm in ceilings() if experiment.of(arm)),
+            isolation=self._runner.isolation.sentence,
+            baseline_runs=len(experiment.of(Arm())),
+            interrupted=interrupted,
+        )
+        if answer.best is not None:
+            remember(self._runner.words, answer.best, answer.step_seconds)
+        elif not interrupted:
+            forget(self._runner.words)
+        return answer

@@ -1,0 +1,27 @@
+"""Limits of the daemon's own process."""
+
+from __future__ import annotations
+
+import logging
+
+log = logging.getLogger("gpumon.host")
+
+
+def raise_descriptor_limit() -> int | None:
+    """Let this process open as many files as it may: every ring in view is an open file, and the usual
+    soft limit of 1,024 is for programs that use select(). Returns the limit now; None: it is not known.
+
+    For the daemon alone: the children of a command would inherit it."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    except (OSError, ValueError) as error:
+        log.warning("at most %d open files: the limit cannot be raised to %d (%s)", soft, hard, error)
+        return soft
+    if soft != hard:
+        log.info("open files: the limit is %d now, it was %d", hard, soft)
+    return hard

@@ -1,0 +1,1 @@
+"""What every other package depends on: the snapshot, settings, clock, errors, units."""

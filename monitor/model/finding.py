@@ -1,0 +1,134 @@
+"""What advice says about a run or a GPU: cause, evidence, remedy, predicted gain."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec import Struct
+
+Severity = Literal["critical", "warning", "hint", "healthy"]
+SERIOUS: tuple[Severity, ...] = ("critical", "warning")
+"""What should be changed; a hint may be."""
+
+
+FindingKey = tuple[str, str | None, int | None, str | None]
+"""Rule, run, rank and GPU."""
+
+
+VerifiedOn = Literal["cpu", "gpu", "none"]
+"""What a prediction rests on. "cpu": the run computes there, and predictions of this kind were checked there.
+"gpu": the time of the device itself was measured. "none": it is about a GPU, and no device time backs it."""
+
+
+class Speedup(Struct, frozen=True):
+    """Predicted step-rate ratio after the remedy: 1.0 is no change."""
+
+    low: float
+    likely: float
+    high: float
+    why: str = ""
+    verified_on: VerifiedOn = "cpu"
+
+    @property
+    def note(self) -> str:
+        """What a reader has to know about the figure; empty when there is nothing."""
+        return "unverified on a GPU" if self.verified_on == "none" else ""
+
+
+Effect = Literal["identical", "rounding", "in_expectation", "changes_training"]
+"""What a remedy does to the training: the same numbers; the same mathematics with other rounding; other
+random numbers of the same distribution; another training."""
+
+
+EFFECT_WORDS: dict[Effect, str] = {
+    "identical": "the training stays the same",
+    "rounding": "the same mathematics with other rounding",
+    "in_expectation": "the same in expectation, with other random numbers",
+    "changes_training": "the training itself changes",
+}
+"""For people."""
+
+
+class Remedy(Struct, frozen=True):
+    summary: str
+    change: str = ""
+    """A command, or a code change that can be applied as it is: hunks that begin with ``@@ file:line @@``,
+    the user's own lines after ``-`` and what replaces them after ``+``, indented from the first of them."""
+    settings: tuple[str, ...] = ()
+    """What it changes in the configuration ("loader.num_workers"), to tell later whether it was applied."""
+    effect: Effect | None = None
+    """None: not known, or not about training."""
+    price: str = ""
+    """What it costs: memory, disk, accuracy, how often something is recorded."""
+    avoid: str = ""
+    """What not to do about it."""
+
+    @property
+    def command(self) -> str:
+        """The change when it is one line to type; empty when it is a change of code."""
+        text = self.change.strip()
+        return "" if "\n" in text or text.startswith(("@@", "+", "-")) else text
+
+
+class Starved(Struct, frozen=True):
+    """A GPU that a finding leaves without work, and the part of the step that keeps it waiting."""
+
+    gpu_index: int
+    utilization_ratio: float | None
+    phase: str
+    """"data" or "transfer"."""
+    share: float | None = None
+    """Of the step; None when the run's phases are not known."""
+
+
+class Finding(Struct, frozen=True):
+    id: str
+    """The rule's stable id, e.g. ``input.no_workers``."""
+    severity: Severity
+    title: str
+    run: str | None = None
+    rank: int | None = None
+    gpu: str | None = None
+    evidence: dict[str, Any] = {}
+    remedy: Remedy = Remedy("")
+    speedup: Speedup | None = None
+    since: float | None = None
+    """Wall time when it was first seen."""
+    age_seconds: float | None = None
+    """From then to the snapshot. This and the next are worked out by `monitor.model.row_facts`."""
+    starved: Starved | None = None
+    why: str = ""
+    """Why it matters, in a sentence or two."""
+    headline: str = ""
+    """The first clause of the title, where there is no room for all of it."""
+    cause: str = ""
+    """A short name of the cause: "Memory errors"."""
+    subject: str = ""
+    """What it is about, as people call it: "resnet", "resnet rank 3", "GPU 5" or the host's name. This and
+    what follows is worked out by `monitor.model.facts`."""
+    live: bool = True
+    """About the machine or a run that is still going: nobody is to be woken for a run that is over."""
+    superseded: bool = False
+    """About a run that has been run again since: history, no longer something to change."""
+    share: float | None = None
+    """Share of the step (for set-up: of the run) that the evidence can be about at most, with the doubt in
+    which it was measured: no gain is above 1 / (1 - share), and the likely one stays below what the measured
+    share allows. None when nothing is promised."""
+
+    @property
+    def key(self) -> FindingKey:
+        """What makes it the same finding from one snapshot to the next."""
+        return self.id, self.run, self.rank, self.gpu
+
+
+class FindingGroup(Struct, frozen=True):
+    """Findings of one rule and severity about several GPUs, or ranks of one run; also a single finding."""
+
+    rule: str
+    severity: Severity
+    title: str
+    """The finding's own title, or for several the cause and all subjects: "Memory errors on GPUs 0–7"."""
+    subject: str
+    """What they are about: "GPUs 0–7", "resnet ranks 1 and 3", or the one finding's subject."""
+    findings: tuple[int, ...]
+    """Where they are in `Snapshot.findings`."""

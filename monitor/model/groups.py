@@ -1,0 +1,62 @@
+"""Groups of equal findings: eight GPUs with memory errors are shown as one entry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from msgspec.structs import replace
+
+from monitor.model.finding import Finding, FindingGroup
+from monitor.model.snapshot import Snapshot
+
+Key = tuple[str, str, str | None]
+
+
+def grouped(findings: Sequence[Finding], snapshot: Snapshot) -> tuple[FindingGroup, ...]:
+    """Findings of one rule, severity and run together, in the order of the first of each. Different runs
+    stay apart: their remedies have values of their own. What was superseded is left out."""
+    members: dict[Key, list[int]] = {}
+    for at, finding in enumerate(findings):
+        if not finding.superseded:
+            members.setdefault((finding.id, finding.severity, finding.run), []).append(at)
+    return tuple(_group(findings, tuple(places), snapshot) for places in members.values())
+
+
+def leads(snapshot: Snapshot) -> tuple[Finding, ...]:
+    """One finding a group, for lists: the first of each, with the title and subject of all."""
+    return tuple(
+        replace(snapshot.findings[group.findings[0]], title=group.title, subject=group.subject)
+        for group in snapshot.groups
+    )
+
+
+def _group(findings: Sequence[Finding], places: tuple[int, ...], snapshot: Snapshot) -> FindingGroup:
+    first = findings[places[0]]
+    if len(places) == 1:
+        return FindingGroup(first.id, first.severity, first.title, first.subject, places)
+    subject = _subject([findings[at] for at in places], snapshot)
+    return FindingGroup(first.id, first.severity, f"{first.cause or first.id} on {subject}", subject, places)
+
+
+def _subject(members: Sequence[Finding], snapshot: Snapshot) -> str:
+    """All subjects of a group in few words."""
+    first = members[0]
+    name = next((run.name for run in snapshot.runs if run.id == first.run), first.run)
+    ranks = [finding.rank for finding in members if finding.rank is not None]
+    if name is not None and len(ranks) == len(members):
+        return f"{name} ranks {numbers(ranks)}"
+    index = {gpu.uuid: gpu.index for gpu in snapshot.gpus}
+    known = [index[finding.gpu] for finding in members if finding.gpu in index]
+    gpus = f"GPUs {numbers(known)}" if len(known) == len(members) else f"{len(members)} devices"
+    return gpus if name is None else f"{gpus} of {name}"
+
+
+def numbers(values: Iterable[int]) -> str:
+    """ "0–3, 5 and 7": neighbours as a range."""
+    runs = [
+        [value for _, value in part]
+        for _, part in groupby(enumerate(sorted(set(values))), key=lambda pair: pair[1] - pair[0])
+    ]
+    words = [str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in runs]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -1,0 +1,32 @@
+"""What the name of a kernel tells about it: is it a product of matrices, and on which units does it run?"""
+
+from __future__ import annotations
+
+import re
+
+TENSOR = re.compile(
+    r"tensorop|tensor16x8x|[hsi](884|1688|16816|8816|16832|161616)|_xmma_|hmma|imma|gmma|wgmma|warpspecialized"
+    r"|flash_?(fwd|bwd|attn)|fmha|nvjet|_MI\d+x\d+|mfma|wmma",
+    re.I,
+)
+"""Instruction shapes (s1688, h884, s16816), CUTLASS's and cuDNN's words for tensor-core kernels, cuBLAS's
+nvjet for Hopper and later, attention kernels; on AMD the matrix instruction in Tensile's names (MI16x16)."""
+PLAIN = re.compile(
+    r"sgemm|dgemm|scudnn|dcudnn|_simt_|ffma|winograd|(dgrad|wgrad|fprop|fft)\w*_engine|gemv|convolve_sgemm"
+    r"|conv_depthwise|gemmk1",
+    re.I,
+)
+"""Kernels on the ordinary units: single and double precision, matrix times vector, depthwise."""
+MATRIX = re.compile(r"gemm|matmul|conv(?!ert)|cijk|attention|(^|[_:])(add|b|badd)?mm($|_)|dot", re.I)
+
+
+def on_tensor_cores(name: str) -> bool | None:
+    """By the name alone; None when it does not tell, or is no matrix kernel."""
+    if TENSOR.search(name):
+        return True
+    return False if PLAIN.search(name) else None
+
+
+def is_matrix(name: str) -> bool:
+    """A product of matrices, a convolution or attention: what lower precision makes faster."""
+    return on_tensor_cores(name) is not None or bool(MATRIX.search(name))

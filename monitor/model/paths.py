@@ -1,0 +1,64 @@
+"""Where a daemon keeps its own files: lock, socket, history."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+
+from sdk.ring import default_directory
+
+SOCKET_NAME = "gpumon.sock"
+"""Of a service."""
+
+
+def typed(text: str) -> Path:
+    """A path as a user typed it: ``~`` is home; of an unknown user, or without a home, it stays as it is."""
+    return Path(os.path.expanduser(text))
+
+
+def runtime_directory(environ: Mapping[str, str] = os.environ) -> Path:
+    """Where the lock and the socket are: systemd's RuntimeDirectory, else the user's own, else a private
+    one beside the history. Never the ring directory, which others may write to."""
+    given = environ.get("RUNTIME_DIRECTORY")
+    if given:
+        return Path(given.split(":")[0])
+    uid = os.getuid() if hasattr(os, "getuid") else 0
+    own = Path(environ.get("XDG_RUNTIME_DIR") or f"/run/user/{uid}")
+    if environ.get("XDG_RUNTIME_DIR") or own.is_dir():
+        return own / "gpumon"
+    if not _writable_home():
+        return Path(default_directory()).parent / f"gpumon-runtime-{uid}"
+    # a home may be shared by many machines: each has its own lock and socket in it
+    return state_directory(environ) / f"runtime-{socket.gethostname()}"
+
+
+def endpoint_name(directory: Path) -> str:
+    """What a daemon's lock and socket are called: by its ring directory, so that a client with the same
+    directory finds the socket, and two daemons with two directories do not meet."""
+    place = os.path.abspath(directory)
+    return f"gpumon-{hashlib.blake2b(os.fsencode(place), digest_size=4).hexdigest()}"
+
+
+def default_socket(directory: Path, environ: Mapping[str, str] = os.environ) -> Path:
+    """A service has one well-known socket; a user has one for each ring directory."""
+    name = SOCKET_NAME if environ.get("RUNTIME_DIRECTORY") else f"{endpoint_name(directory)}.sock"
+    return runtime_directory(environ) / name
+
+
+def state_directory(environ: Mapping[str, str] = os.environ) -> Path:
+    """Where history is kept: systemd's StateDirectory, else XDG state."""
+    given = environ.get("STATE_DIRECTORY")
+    if given:
+        return Path(given.split(":")[0])
+    if os.path.expanduser("~") == "~":  # a container's made-up user has no home
+        return Path(default_directory())
+    return Path(environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")) / "gpumon"
+
+
+def _writable_home() -> bool:
+    """A service's user and a container's may have a home that is not there."""
+    home = os.path.expanduser("~")
+    return home != "~" and os.access(home, os.W_OK | os.X_OK)

@@ -1,0 +1,53 @@
+"""What phases, stalls and parts of the set-up are called in front of people."""
+
+from __future__ import annotations
+
+PHASES = {
+    "data": "data loading",
+    "transfer": "copy to the device",
+    "forward": "forward",
+    "backward": "backward",
+    "optimizer": "optimizer",
+    "between": "between the steps",
+    "zero_grad": "zero_grad",
+    "validate": "validation",
+    "checkpoint": "checkpoint",
+    "grad_norm": "gradient norms",
+    "sync": "reading values",
+    "log": "logging",
+    "other": "other code in the step",
+}
+SETUP = {
+    "imports": "imports",
+    "data": "preparing the data",
+    "model": "building the model",
+    "other": "the rest of the set-up",
+    "set-up": "set-up",
+}
+STALLS = {
+    "recompile": "recompilation",
+    "gc": "garbage collection",
+    "epoch_start": "the loader beginning an epoch",
+}
+
+
+UNSEEN = "not in a step that was read (gpumon's own cost among it)"
+AFTER = "after the last step"
+
+
+def part(kind: str, name: str) -> str:
+    """A part of a run's time (`monitor.model.account`)."""
+    if kind == "setup":
+        return SETUP.get(name, name)
+    if kind == "stall":
+        return f"stalls: {stall(name)}"
+    return {"unseen": UNSEEN, "after": AFTER}.get(kind, phase(name))
+
+
+def phase(name: str) -> str:
+    """A phase of the user's own keeps its name."""
+    return PHASES.get(name, name)
+
+
+def stall(kind: str) -> str:
+    return STALLS.get(kind, phase(kind))

@@ -1,0 +1,383 @@
+"""A training run: its ranks, where their time went, and how that changed."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from monitor.model import units
+from monitor.model.finding import Speedup
+
+RunState = Literal["running", "stalled", "ended", "failed", "killed"]
+RunCondition = Literal["running", "warning", "critical", "starved", "stalled", "ended", "failed", "killed"]
+"""The state, or while it runs the worst that was found about it: see `monitor.model.facts`."""
+WORST_FIRST: tuple[RunCondition, ...] = (
+    "stalled", "starved", "critical", "failed", "killed", "warning", "running", "ended",
+)  # fmt: skip
+"""In what order runs deserve a look."""
+Trend = Literal["steady", "falling", "collapsed"]
+
+
+class Times(Struct, frozen=True):
+    """A distribution of seconds over a window of steps."""
+
+    count: int = 0
+    mean: float | None = None
+    p50: float | None = None
+    p95: float | None = None
+    p99: float | None = None
+    min: float | None = None
+    max: float | None = None
+    stddev: float | None = None
+
+
+class Phase(Struct, frozen=True):
+    """Where step time goes. Shares are of the steady window, begin to begin, and sum to 1 over all
+    phases of a rank (the rest is the phase named ``other``)."""
+
+    name: str
+    share: float
+    mean_seconds: float
+    p50_seconds: float | None = None
+    p95_seconds: float | None = None
+    total_seconds: float = 0.0
+    """Whole-run counter, warm-up included."""
+
+
+class Stall(Struct, frozen=True):
+    """Steps far longer than the usual one, grouped by what they were doing."""
+
+    kind: str
+    """validate, checkpoint, log, recompile, gc, epoch_start (the loader beginning anew), data, …: a known
+    cause, or the phase that grew."""
+    count: int
+    total_seconds: float
+    share: float
+    """Of the whole steady wall time."""
+    every_steps: float | None = None
+    """Typical distance in steps when it is periodic."""
+    mean_seconds: float | None = None
+    last_step: int | None = None
+
+
+Bound = Literal["device", "host", "data", "sync", "unknown"]
+"""What a step takes its time for: the device's own work, the host that launches it, a wait for data, the host
+waiting for the device and launching late because of it."""
+
+
+class Device(Struct, frozen=True):
+    """Device-side timing, from events and the kernels of a window; absent on CPU-only runs."""
+
+    busy_ratio: float | None = None
+    starved_ratio: float | None = None
+    """Share of the device's time without work: gaps inside the passes included, where they are known."""
+    bound: Bound = "unknown"
+    lag_seconds: float | None = None
+    """By how much the device is behind the host, on average over the marks of a step."""
+    time: dict[str, float] = {}
+    """Seconds a step from one mark to the next on the device, by phase: work and gaps together."""
+    idle: dict[str, float] = {}
+    """Seconds a step without work, by phase; phases for which that is not known are not there."""
+    queue_empty: dict[str, float] = {}
+    """How often (0 to 1) the device had nothing in its queue at the end of a phase."""
+    sync_idle_seconds: float | None = None
+    """Seconds a step without work because the host had waited for the device and launched late. This and what
+    follows, up to the counters, is from a window of a few steps; seconds and numbers a step."""
+    copy_idle_seconds: float | None = None
+    """Without work while a copy to the device ran."""
+    copy_seconds: float | None = None
+    pageable_copy_seconds: float | None = None
+    kernels: float | None = None
+    syncs: float | None = None
+    wait_seconds: float | None = None
+    """The host waiting for the device."""
+    exchange_seconds: float | None = None
+    """Kernels of collectives while no other one runs."""
+    measured_steps: int = 0
+    skipped_steps: int = 0
+    """Steps that could not be timed: no free event, or a graph was being captured."""
+    busy_seconds: float | None = None
+    """Whole-run counter over the measured steps; so is the next."""
+    starved_seconds: float | None = None
+
+
+class LoaderTimes(Struct, frozen=True):
+    """Inside the loader, from sampled batches: seconds a batch unless said otherwise."""
+
+    batches: int = 0
+    sampler_seconds: float | None = None
+    fetch_seconds: float | None = None
+    """All `__getitem__` (or `__getitems__`) calls of a batch."""
+    getitem_seconds: float | None = None
+    """One `__getitem__` call."""
+    collate_seconds: float | None = None
+    wait_seconds: float | None = None
+    """The main process waiting for a worker."""
+    pin_seconds: float | None = None
+    worker_busy_ratio: float | None = None
+    """Share of worker time spent working rather than waiting for room in the queue."""
+    samples_per_batch: float | None = None
+
+
+class Window(Struct, frozen=True):
+    """One stretch of a run's timeline. At most 64 windows cover the run; their width doubles."""
+
+    start: float
+    """Wall time, seconds since the epoch."""
+    seconds: float
+    first_step: int
+    steps: int
+    steps_seconds: float = 0.0
+    """Time of those steps (warm-up is not among them): rate = steps / steps_seconds."""
+    step_p50: float | None = None
+    step_p95: float | None = None
+    step_max: float | None = None
+    samples_per_second: float | None = None
+    phases: dict[str, float] = {}
+    """Phase name → share of this window's time."""
+    starved_ratio: float | None = None
+    loss: float | None = None
+    rss_bytes: int | None = None
+    device_memory_bytes: int | None = None
+    gpu_utilization_ratio: float | None = None
+    sm_clock_hertz: float | None = None
+    stalls: tuple[str, ...] = ()
+
+
+class Exemplar(Struct, frozen=True):
+    """One real step as the example of a bucket of the step-time histogram."""
+
+    step: int
+    seconds: float
+    time: float
+    """Wall time of the step's end."""
+
+
+class Rank(Struct, frozen=True):
+    """One rank: one ring, one process."""
+
+    rank: int
+    state: RunState
+    pid: int
+    local_rank: int | None = None
+    hostname: str | None = None
+    gpu_uuid: str | None = None
+    device: str | None = None
+    """"cpu", "cuda:0", …: where the model's parameters are; None when not known."""
+
+    steps: int = 0
+    lost: int = 0
+    """Records the daemon could not read before the writer came round: steps = read + lost."""
+    samples: int = 0
+    tokens: int = 0
+    epoch: int | None = None
+    warmup_steps: int = 0
+
+    live_phase: str | None = None
+    live_seconds: float | None = None
+    last_step_time: float | None = None
+    """Wall time of the newest committed step."""
+
+    step: Times = Times()
+    """Rolling window of steady steps (no warm-up, no stalls)."""
+    whole: Times = Times()
+    """The same over the whole run."""
+    phases: tuple[Phase, ...] = ()
+    iterations_per_second: float | None = None
+    micro_batches: float | None = None
+    """Micro-batches of a step, when gradients are accumulated over several; None: one."""
+    micro_batches_per_second: float | None = None
+    samples_per_second: float | None = None
+    tokens_per_second: float | None = None
+    device_times: Device = Device()
+    loader: LoaderTimes = LoaderTimes()
+    stalls: tuple[Stall, ...] = ()
+    loss: float | None = None
+    scalars: dict[str, float] = {}
+    """Custom scalars of the user, and probes with a dotted prefix: ``cuda.allocated_bytes``,
+    ``cuda.alloc_retries``, ``dynamo.recompiles``, ``dynamo.graph_breaks``, ``gc.seconds``, …"""
+    overhead_ratio: float | None = None
+    """What gpumon itself cost inside the loop, measured in place."""
+    dropped: int = 0
+    """What the SDK had to drop (no free event, full ring file)."""
+    missing_records: int = 0
+    """Lost and dropped together. This and the next are worked out by `monitor.model.row_facts`."""
+    slowest_ratio: float | None = None
+    """Its median step over that of the run's slowest rank: 1.0 is the slowest."""
+    histogram: tuple[int, ...] = ()
+    """Cumulative-free bucket counts of step seconds, for `STEP_BUCKETS` plus one overflow."""
+    exemplars: tuple[Exemplar | None, ...] = ()
+    """The newest step of each bucket of `histogram`."""
+    live: bool = False
+    """Its process is still going. This and the next are worked out by `monitor.model.facts`."""
+    total_seconds: float = 0.0
+    """Whole-run counter over all phases."""
+
+
+MOST_DEVICES = 16
+"""Devices of one process that are named."""
+STEP_BUCKETS = (
+    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
+)  # fmt: skip
+
+
+class Stuck(Struct, frozen=True):
+    """The rank that has been in its present phase for longest, and for how long."""
+
+    rank: int
+    phase: str
+    seconds: float
+
+
+class ProcessGroup(Struct, frozen=True):
+    """The processes of one rank in one role, added up; a figure nobody told is None."""
+
+    role: str
+    rank: int | None = None
+    processes: int = 0
+    cpu_ratio: float | None = None
+    """In cores: 1.0 is one core fully used."""
+    rss_bytes: int | None = None
+    threads: int | None = None
+    read_bytes_per_second: float | None = None
+    write_bytes_per_second: float | None = None
+
+
+class Verdict(Struct, frozen=True):
+    """What to do about a run, worked out by the advice engine: the cause to fix first and what that gains."""
+
+    kind: Literal["fix", "hint", "healthy", "unknown"]
+    """"hint": nothing serious, but something may be worth changing; "healthy": no check found anything."""
+    headline: str = ""
+    """The cause (or that there is none) in a clause, without a full stop."""
+    rule: str | None = None
+    """Id of the rule that speaks."""
+    remedy: str = ""
+    gain: float | None = None
+    """Likely speed-up of that one remedy; None when none worth a sentence is predicted."""
+    note: str = ""
+    """What a reader has to know about that figure: "unverified on a GPU"."""
+    combined: float | None = None
+    """Likely speed-up of all remedies together; None when that is hardly more."""
+    steps: int = 0
+    lost: int = 0
+
+    def text(self) -> str:
+        """The verdict as one to three sentences."""
+        if self.kind == "unknown":
+            read = f"{self.steps} steps, {self.lost} of them not read"
+            return f"Too little was measured for a verdict about the step: {read}."
+        if self.kind == "healthy":
+            return f"{self.headline}. {self.remedy}"
+        if self.kind == "hint":
+            return f"Nothing serious, but: {self.headline}.{self._gain()}"
+        more = f" All remedies together: about {units.gain(self.combined)}." if self.combined else ""
+        return f"{self.headline}.{self._gain()}{more}"
+
+    def _gain(self) -> str:
+        note = f" ({self.note})" if self.note else ""
+        return f" Fixing it should give about {units.gain(self.gain)}{note}." if self.gain else ""
+
+
+class Run(Struct, frozen=True):
+    """One training run: all ranks of one launch."""
+
+    id: str
+    """Unique on this machine: no other user can have a run of the same id, whatever their rings claim."""
+    name: str
+    state: RunState
+    started: float
+    ranks: tuple[Rank, ...]
+    ended: float | None = None
+    world_size: int = 1
+    first_step_time: float | None = None
+    """Wall time of the first step's begin: what lies before is set-up."""
+    command: str | None = None
+    script: str | None = None
+    user: str | None = None
+    """Who owns the ring files, by name where the machine knows one; so says the next, by number."""
+    owner_uid: int | None = None
+    claimed_id: str | None = None
+    """The id as the rings give it (`GPUMON_RUN_ID`): other users may have given theirs the same."""
+    hostname: str | None = None
+    container: str | None = None
+    pod: str | None = None
+    namespace: str | None = None
+    """Of the pod."""
+    slurm_job: str | None = None
+    git_commit: str | None = None
+    sdk_version: str | None = None
+    way: str | None = None
+    """How the run came in: "api", "auto", "seed", or a framework's name."""
+    framework: str | None = None
+    """Whose loop trains: "lightning", "transformers", …; None: the script's own."""
+    error: str | None = None
+    """Type of the exception that ended it: "ValueError", "OutOfMemoryError"; None when that is not known."""
+    interrupted: bool = False
+    """Somebody ended it, with Ctrl-C or a request to terminate: its state is "ended", that is no failure."""
+    config: dict[str, Any] = {}
+    """The configuration probe of rank 0 (see docs/probe.md for its keys)."""
+
+    steps: int = 0
+    lost: int = 0
+    batch_size: int | None = None
+    iterations_per_second: float | None = None
+    micro_batches: float | None = None
+    """Micro-batches of a step, when gradients are accumulated over several; None: one."""
+    micro_batches_per_second: float | None = None
+    samples_per_second: float | None = None
+    tokens_per_second: float | None = None
+    step: Times = Times()
+    phases: tuple[Phase, ...] = ()
+    starved_ratio: float | None = None
+    trend_ratio: float | None = None
+    """Throughput now over the run's best sustained throughput: 0.26 for 2052 → 539."""
+    stalls: tuple[Stall, ...] = ()
+    timeline: tuple[Window, ...] = ()
+    gpu_uuids: tuple[str, ...] = ()
+    visible_gpu_uuids: tuple[str, ...] = ()
+    pids: tuple[int, ...] = ()
+
+    combined: Speedup | None = None
+    """What all remedies would give together. This and the verdict are worked out by the advice engine."""
+    verdict: Verdict | None = None
+
+    live: bool = False
+    """Still going. This and what follows is worked out by `monitor.model.facts`."""
+    superseded: bool = False
+    """Over, and the same user has started a run of the same name since."""
+    condition: RunCondition = "running"
+    starving: bool = False
+    """The device waits for work for a large part of the step, or a rule says that it must."""
+    trend: Trend | None = None
+    current: Stuck | None = None
+    """What the slowest rank is doing right now; None when no rank is live or says."""
+    silent_windows: int = 0
+    """Windows without a step since it hangs, as wide as the newest of `timeline`."""
+    setup_seconds: float | None = None
+    """From the start to the first step; None before the first step."""
+    elapsed_seconds: float = 0.0
+    """From the start to the end, or to now."""
+    training_seconds: float | None = None
+    """From the first step to the end, or to now; None before the first step."""
+    mean_step_seconds: float | None = None
+    """A step, begin to begin: the means of its phases add up to it."""
+    on_gpu_uuids: tuple[str, ...] = ()
+    """GPUs it computes on now: those it names, and those whose driver lists its processes."""
+    process_groups: tuple[ProcessGroup, ...] = ()
+
+    @property
+    def untimed_devices(self) -> tuple[str, ...]:
+        """Devices with parameters of the first rank beside the one that is timed."""
+        listed = self.config.get("devices")
+        return tuple(str(one) for one in listed[1:MOST_DEVICES]) if isinstance(listed, list) else ()
+
+    @property
+    def host_kind(self) -> str | None:
+        """On what kind of machine it computed: its cores, their CPU, its device. None when that is not known:
+        such a run says nothing about another."""
+        model, cores = self.config.get("cpu_model"), self.config.get("cpu_affinity")
+        if not isinstance(model, str) or not isinstance(cores, int):
+            return None
+        return f"{cores} × {model}, {self.config.get('gpu_name') or 'no GPU'}"

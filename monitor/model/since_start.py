@@ -1,0 +1,79 @@
+"""A run's own time: windows and readings by the seconds since it started."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+
+from msgspec import Struct
+
+from monitor.model.history import Series
+from monitor.model.run import Run, Window
+
+Point = tuple[float, float | None]
+"""Seconds since the start, and a value that may be missing."""
+GAP_INTERVALS = 3.0
+"""Readings farther apart than so many times their usual distance are not joined by a line."""
+
+
+class Stretch(Struct, frozen=True):
+    """A window of the timeline, with all the time of the steps that ended in it."""
+
+    begin: float
+    middle: float
+    end: float
+    window: Window
+
+
+class Track(Struct, frozen=True):
+    """One reading while the run lasted; a gap is a point without a value."""
+
+    subject: str
+    field: str
+    points: tuple[Point, ...]
+    highest: float
+
+
+def stretches(run: Run) -> tuple[Stretch, ...]:
+    """A step longer than a window leaves the windows before it empty: they are its own."""
+    found: list[Stretch] = []
+    last = run.setup_seconds or 0.0
+    for window in run.timeline:
+        end = window.start - run.started + window.seconds
+        begin = max(last, end - max(window.seconds, window.steps_seconds))
+        found.append(Stretch(begin, (begin + end) / 2.0, end, window))
+        last = end
+    return tuple(found)
+
+
+def last_step(run: Run) -> float | None:
+    """When the first rank's newest step had ended."""
+    when = run.ranks[0].last_step_time if run.ranks else None
+    return None if when is None else max(0.0, when - run.started)
+
+
+def points(parts: Iterable[Stretch], figure: Callable[[Window], float | None]) -> list[Point]:
+    """One figure of all windows; one that was not read in a window is not missed there."""
+    found = ((part.middle, figure(part.window)) for part in parts)
+    return [(at, value) for at, value in found if value is not None]
+
+
+def track(run: Run, series: Series) -> Track | None:
+    """The part of a series that is of the run's time; None when there is hardly any."""
+    end = run.started + run.elapsed_seconds
+    pairs = zip(series.time, series.mean, strict=True)
+    inside = [(time - run.started, value) for time, value in pairs if run.started <= time <= end]
+    if len(inside) < 2:
+        return None
+    return Track(series.subject, series.field, tuple(_with_gaps(inside)), max(value for _, value in inside))
+
+
+def _with_gaps(inside: list[tuple[float, float]]) -> Iterable[Point]:
+    distances = sorted(b[0] - a[0] for a, b in pairwise(inside))
+    longest = GAP_INTERVALS * distances[len(distances) // 2]
+    last: float | None = None
+    for time, value in inside:
+        if last is not None and time - last > longest:
+            yield last, None
+        yield time, value
+        last = time

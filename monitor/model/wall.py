@@ -1,0 +1,48 @@
+"""The whole machine in a line, for a screen on the wall: what works, what hangs, what could be had back."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from monitor.model.gpu import Gpu
+from monitor.model.run import Run
+
+WORKING = ("busy", "part_busy", "in_use", "throttled")
+"""Conditions of a GPU that computes something."""
+
+
+class Wall(Struct, frozen=True):
+    gpu_count: int = 0
+    gpus_working: int = 0
+    gpus_starved: int = 0
+    """Those that wait for work during a run."""
+    gpus_lost: int = 0
+    """Those that do not answer."""
+    gpus_to_gain: float | None = None
+    """What the remedies of all live runs would free, in whole GPUs; None when nothing is predicted."""
+    live_runs: int = 0
+    runs_hung: int = 0
+    runs_crashed: int = 0
+    """Failed or killed, and not run again since."""
+
+
+def wall_of(gpus: tuple[Gpu, ...], runs: tuple[Run, ...]) -> Wall:
+    live = [run for run in runs if run.live]
+    gains = [gain for run in live if (gain := _gain(run)) is not None]
+    return Wall(
+        gpu_count=len(gpus),
+        gpus_working=sum(gpu.condition in WORKING for gpu in gpus),
+        gpus_starved=sum(gpu.condition == "starved" for gpu in gpus),
+        gpus_lost=sum(gpu.state != "ok" for gpu in gpus),
+        gpus_to_gain=sum(gains) if gains else None,
+        live_runs=len(live),
+        runs_hung=sum(run.state == "stalled" for run in live),
+        runs_crashed=sum(run.state in ("failed", "killed") and not run.superseded for run in runs),
+    )
+
+
+def _gain(run: Run) -> float | None:
+    """A run on two GPUs that could be twice as fast holds one of them in vain."""
+    if run.combined is None or not run.on_gpu_uuids:
+        return None
+    return len(run.on_gpu_uuids) * (1.0 - 1.0 / max(1.0, run.combined.likely))

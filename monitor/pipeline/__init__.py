@@ -1,0 +1,1 @@
+"""Asks every collector once a tick and makes the snapshot."""

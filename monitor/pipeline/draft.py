@@ -1,0 +1,79 @@
+"""A snapshot under construction: what the collectors of this tick have delivered so far."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from monitor import __version__
+from monitor.host.reader import HostReader
+from monitor.model.clock import Moment
+from monitor.model.gpu import Gpu, Source
+from monitor.model.host import Host, Process
+from monitor.model.owner import RingCount
+from monitor.model.records import RecordSink
+from monitor.model.run import Run
+from monitor.model.settings import Settings
+from monitor.model.snapshot import Snapshot
+from monitor.runs.reader import RunReader
+
+NO_SOURCE = Source("none", ok=False, detail="the GPU collector failed")
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What a collector may be opened with."""
+
+    settings: Settings
+    sink: RecordSink | None = None
+    """Where step records go besides the figures."""
+    run: str | None = None
+    """Only this run is looked at (`gpumon run` without a daemon)."""
+
+
+@dataclass(slots=True)
+class Draft:
+    """Filled in by the collectors in their order; a failed one leaves the value that says "not known"."""
+
+    now: Moment
+    previous: Snapshot | None = None
+    host: Host = field(default_factory=lambda: Host(socket.gethostname()))
+    source: Source = NO_SOURCE
+    gpus: tuple[Gpu, ...] = ()
+    processes: tuple[Process, ...] = ()
+    runs: tuple[Run, ...] = ()
+    dropped: dict[str, int] = field(default_factory=dict)
+    ring_trouble: tuple[RingCount, ...] = ()
+    rings: RunReader | None = None
+    """The rings as read in this tick, for the collectors that come later."""
+    machine: HostReader | None = None
+
+    def snapshot(self, interval: float) -> Snapshot:
+        return Snapshot(
+            seq=self.previous.seq + 1 if self.previous else 1,
+            time=self.now.wall,
+            monotonic=self.now.monotonic,
+            interval_seconds=interval,
+            source=self.source,
+            host=self.host,
+            gpus=self.gpus,
+            processes=self.processes,
+            runs=self.runs,
+            dropped=dict(self.dropped),
+            ring_trouble=self.ring_trouble,
+            version=__version__,
+        )
+
+
+class Collector(Protocol):
+    """One kind of reading. `collect` may raise: that costs its own readings and nobody else's."""
+
+    name: str
+
+    def __init__(self, setup: Setup) -> None: ...
+
+    def collect(self, draft: Draft) -> None: ...
+
+    def close(self) -> None:
+        """Close what was opened; safe to call twice."""

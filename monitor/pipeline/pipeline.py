@@ -1,0 +1,132 @@
+"""The one place where a snapshot is made. The daemon calls `tick` once per interval; commands that
+find no daemon call it themselves, or `once` when they want a single answer.
+
+Every collector is timed by itself and reported in `Snapshot.collectors`. What a failed collector
+would have given is absent from this snapshot, never the stale reading of an earlier one.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from monitor.advice.engine import Engine
+from monitor.calibration import cache
+from monitor.calibration.prices import calibrated
+from monitor.model import facts
+from monitor.model.clock import Moment
+from monitor.model.policy import DEFAULT_POLICY, load_policy
+from monitor.model.settings import Settings
+from monitor.model.snapshot import HISTORY_STEPS, Snapshot
+from monitor.model.snapshot import Collector as Outcome
+from monitor.pipeline.collectors import COLLECTORS
+from monitor.pipeline.draft import Draft, Setup
+
+if TYPE_CHECKING:
+    from monitor.model.policy import Policy
+    from monitor.store.store import Store
+
+Evaluate = Callable[[Snapshot], Snapshot]
+
+log = logging.getLogger("gpumon.pipeline")
+
+
+class Pipeline:
+    """Collectors in their order, then advice, and the store when there is one."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        store: Store | None = None,
+        run: str | None = None,
+    ) -> None:
+        """With `run`, only that run is looked at."""
+        self.settings = settings
+        self._store = store
+        self.policy = _policy(settings)
+        self._engine = Engine(self.policy)
+        self._learn()
+        setup = Setup(settings, sink=store, run=run)
+        self._collectors = [collector(setup) for collector in COLLECTORS]
+        self._outcomes: dict[str, Outcome] = {}
+        self._last: Snapshot | None = None
+
+    def _learn(self) -> None:
+        """How good the rules' predictions have been: a pipeline that begins knows what came of the past."""
+        if self._store is not None:
+            self._engine.errors = self._store.known_errors()
+
+    def tick(self) -> Snapshot:
+        """Ask every collector once and make the snapshot of this moment."""
+        return self._tick(self._engine.evaluate)
+
+    def once(self) -> Snapshot:
+        """A single snapshot with its findings, for a command that will not see a second one."""
+        return self._tick(self._engine.once)
+
+    def close(self) -> None:
+        """Close rings, host and driver; safe to call twice."""
+        for collector in self._collectors:
+            collector.close()
+
+    def _tick(self, evaluate: Evaluate) -> Snapshot:
+        draft = Draft(Moment.now(), self._last)
+        for collector in self._collectors:
+            self._timed(collector.name, draft.now, partial(collector.collect, draft))
+        if self._store is not None:
+            draft.dropped[HISTORY_STEPS] = self._store.lost_steps
+            draft.ring_trouble += self._store.spending.trouble()
+        bare = draft.snapshot(self.settings.interval)
+        joined = self._worked_out("facts", draft.now, facts.join, bare)
+        advised = self._worked_out("advice", draft.now, evaluate, joined)
+        judged = self._worked_out("conditions", draft.now, partial(facts.judge, policy=self.policy), advised)
+        self._last = whole = replace(judged, collectors=tuple(self._outcomes.values()))
+        if self._store is not None:
+            self._timed("store", draft.now, partial(self._store.append, whole))
+        return whole
+
+    def _worked_out(self, name: str, now: Moment, work: Evaluate, known: Snapshot) -> Snapshot:
+        """What `work` makes of the snapshot; when it fails, the snapshot without that."""
+        made = [known]
+        self._timed(name, now, lambda: made.append(work(known)))
+        return made[-1]
+
+    def _timed(self, name: str, now: Moment, work: Callable[[], None]) -> None:
+        """Do one part of a tick; whatever it raises costs its own readings, is counted and logged, and
+        takes neither the other parts nor the daemon down."""
+        begin = time.perf_counter()
+        failure: Exception | None = None
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001 — the barrier between collectors, see above
+            failure = error
+        self._note(name, now, time.perf_counter() - begin, failure)
+
+    def _note(self, name: str, now: Moment, seconds: float, failure: Exception | None) -> None:
+        before = self._outcomes.get(name)
+        error = f"{type(failure).__name__}: {failure}" if failure else None
+        if error and not (before and before.error == error):
+            log.warning("collector %s failed: %s", name, error, exc_info=failure)
+        elif before and before.error and not error:
+            log.info("collector %s works again", name)
+        self._outcomes[name] = Outcome(
+            name=name,
+            ok=error is None,
+            seconds=seconds,
+            last_success=before.last_success if error and before else None if error else now.wall,
+            failures=(before.failures if before else 0) + (error is not None),
+            error=error,
+        )
+
+
+def _policy(settings: Settings) -> Policy:
+    """The site's thresholds, with the prices of this machine where they were measured."""
+    chosen = load_policy(settings.policy) if settings.policy else DEFAULT_POLICY
+    known = cache.load()
+    return calibrated(chosen, known.prices) if known is not None else chosen

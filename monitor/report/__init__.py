@@ -1,0 +1,1 @@
+"""The report printed when a run is over."""

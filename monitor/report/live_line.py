@@ -1,0 +1,84 @@
+"""The line `gpumon run` keeps at the bottom of a terminal while the command runs above it.
+
+The terminal is told to scroll all rows but the last one, as a package manager does for its progress: what the
+command prints is never touched. Where standard error or input is not a terminal there is no line.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from typing import TextIO
+
+from monitor.model.run import Run
+from monitor.model.units import bare_percent, duration, number, visible, whole
+from monitor.terminal import Terminal, plain
+
+LEAST_ROWS = 6
+PHASES_SHOWN = 3
+WATCH = "gpumon tui to watch"
+
+
+class LiveLine:
+    """Drawn by one thread; `close` gives the terminal back as it was."""
+
+    def __init__(self, out: TextIO = sys.stderr) -> None:
+        self._out = out
+        self._on = Terminal(out)
+        self._rows = 0
+        """Of the terminal, when the last of them was taken; 0: it was not."""
+
+    def draw(self, run: Run | None) -> None:
+        size = shutil.get_terminal_size()
+        if size.lines < LEAST_ROWS or run is None or not run.steps:
+            return
+        text = plain(line(run, size.columns - 1))
+        taken = "" if size.lines == self._rows else self._take(size.lines)
+        self._rows = size.lines
+        bar = self._on.paint(text.ljust(size.columns - 1), "bar") if self._on.colored else text
+        self._write(f"{taken}\x1b7\x1b[{size.lines};1H\x1b[2K{bar}\x1b8")
+
+    def _take(self, rows: int) -> str:
+        """Scroll everything up by a line, then let all rows but the last one scroll."""
+        return f"\n\x1b[1A\x1b7\x1b[1;{rows - 1}r\x1b8"
+
+    def close(self) -> None:
+        """All rows scroll again, the line is gone, the cursor is where the command left it."""
+        if self._rows:
+            self._write(f"\x1b7\x1b[r\x1b[{self._rows};1H\x1b[2K\x1b8")
+            self._rows = 0
+
+    def _write(self, text: str) -> None:
+        try:
+            self._out.write(text)
+            self._out.flush()
+        except (OSError, ValueError):
+            self._rows = 0
+
+
+def line(run: Run, width: int) -> str:
+    """Steps, rate and where the time goes; as many parts as fit, the last ones left out."""
+    text = ""
+    for part in _parts(run):
+        longer = f"{text}  {part}" if text else f"gpumon  {part}"
+        if len(longer) > width:
+            break
+        text = longer
+    return text
+
+
+def _parts(run: Run) -> Iterator[str]:
+    if run.state == "stalled" and run.current is not None:
+        yield f"no step for {duration(run.current.seconds)}, in {run.current.phase}"
+    yield f"{whole(run.steps)} steps"
+    if run.iterations_per_second is not None:
+        yield f"{number(run.iterations_per_second)} it/s"
+    largest = sorted(run.phases, key=lambda phase: -phase.share)[:PHASES_SHOWN]
+    if largest:
+        yield (
+            " ".join(f"{one.name} {bare_percent(one.share)}" for one in largest if visible(one.share)) + " %"
+        )
+    yield WATCH
+    if run.verdict is not None and run.verdict.kind == "fix":
+        yield run.verdict.headline

@@ -1,0 +1,59 @@
+"""How far the processes of a command got: what `gpumon run` says when it saw no training.
+
+Every Python it starts writes a letter into a file of ours when it begins, and another when it imports torch
+(`sdk/autostart`). A command that is not Python writes none, nor does a Python that ignores its environment.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from enum import Enum
+
+VARIABLE = "GPUMON_SEEN"
+
+
+class Seen(Enum):
+    """The furthest that any process got."""
+
+    NOTHING = "nothing"
+    PYTHON = "python"
+    TORCH = "torch"
+    SWITCHED_OFF = "switched_off"
+    UNKNOWN = "unknown"
+
+    def sentence(self) -> str:
+        return _SENTENCES[self]
+
+
+_SENTENCES = {
+    Seen.NOTHING: "none of its processes was a Python that can be watched from outside (`python -I`, `-E`, "
+    "`-S` ignore what gpumon sets for them). In the script itself `TrainingMonitor.auto()` works",
+    Seen.PYTHON: "Python ran, and nothing imported torch",
+    Seen.TORCH: "torch was imported, and there was no backward pass with an optimizer step",
+    Seen.SWITCHED_OFF: "recording is switched off by GPUMON_DISABLE",
+    Seen.UNKNOWN: "there was no backward pass and optimizer step of torch",
+}
+
+
+class SeenFile:
+    """A file in memory that the processes of the command can write to."""
+
+    def __init__(self) -> None:
+        self._fd = os.memfd_create("gpumon-seen") if hasattr(os, "memfd_create") else -1
+
+    def environment(self) -> dict[str, str]:
+        return {VARIABLE: f"/proc/{os.getpid()}/fd/{self._fd}"} if self._fd >= 0 else {}
+
+    def read(self) -> Seen:
+        if os.environ.get("GPUMON_DISABLE", "") not in ("", "0"):
+            return Seen.SWITCHED_OFF
+        if self._fd < 0:
+            return Seen.UNKNOWN
+        written = os.pread(self._fd, 1 << 16, 0)
+        return Seen.TORCH if b"t" in written else Seen.PYTHON if written else Seen.NOTHING
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            os.close(self._fd)
+        self._fd = -1

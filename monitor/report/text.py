@@ -1,0 +1,198 @@
+"""The closing words of `gpumon run`: a verdict, where the time went, what to change. Plain text."""
+
+from __future__ import annotations
+
+import json
+import sys
+import textwrap
+from collections.abc import Iterator
+from typing import TextIO
+
+from monitor.model.errors import UserError
+from monitor.model.facts import promises
+from monitor.model.finding import EFFECT_WORDS, Finding, Remedy
+from monitor.model.run import Phase, Run
+from monitor.model.units import duration, filled, gain, gain_range, number, percent, seconds, visible, whole
+from monitor.report.report import Report
+from monitor.terminal import PLAIN, Terminal, wrapped
+
+BAR = 28
+WIDEST = 100
+"""Columns: longer lines are hard to read."""
+FINDINGS_SHOWN = 5
+CODE_INDENT = "    "
+MARKS = {"critical": "!!", "warning": "! ", "hint": "· ", "healthy": "ok"}
+
+
+def show(report: Report, out: TextIO) -> None:
+    """Write the summary; a closed terminal is no reason to fail."""
+    on = Terminal(out)
+    try:
+        out.write("\n" + "\n".join(render(report, min(WIDEST, on.width or WIDEST), on)) + "\n")
+        out.flush()
+    except (BrokenPipeError, ValueError):
+        return
+
+
+def write_json(report: Report, target: str) -> None:
+    """The report as JSON into a file, or to stdout for "-"."""
+    text = json.dumps(report.as_json(), indent=2) + "\n"
+    if target == "-":
+        sys.stdout.write(text)
+        return
+    try:
+        with open(target, "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise UserError(f"cannot write the report to {target}: {error.strerror}") from error
+
+
+def render(report: Report, width: int, on: Terminal = PLAIN) -> Iterator[str]:
+    """The summary, line by line."""
+    yield _head(report.run, width)
+    worst = report.findings[0].severity if report.findings else "hint"
+    yield from (on.paint(line, worst) for line in wrapped(report.verdict, width, "", ""))
+    if report.run is not None and report.run.steps:
+        yield from _time(report.run, on)
+        yield from findings_lines(report, width, on)
+        yield from _kept(report)
+        yield from _next(report, on)
+    yield from _others(report, width, on)
+
+
+def _next(report: Report, on: Terminal) -> Iterator[str]:
+    """Where to go from here."""
+    run = report.run.id if report.run is not None else report.run_id
+    yield ""
+    yield on.paint(f"gpumon report {run}", "bold") + on.paint("    all of this as a page, with charts", "dim")
+    yield on.paint(f"gpumon compare {run} last", "bold") + on.paint("    after a change: did it help?", "dim")
+
+
+def _others(report: Report, width: int, on: Terminal) -> Iterator[str]:
+    """Further trainings of the command: how each went, and where to read more."""
+    for other in report.others:
+        yield ""
+        yield _head(other.run, width)
+        yield from wrapped(other.verdict, width, "", "")
+        if other.run is not None:
+            yield from _time(other.run, on)
+        yield f"  gpumon report {other.run_id}"
+
+
+def _head(run: Run | None, width: int) -> str:
+    if run is None:
+        return _ruled("gpumon", width)
+    parts = ["gpumon", run.name, f"{whole(run.steps)} steps"]
+    if run.ended is not None and run.training_seconds is not None:
+        parts.append(f"in {duration(run.training_seconds)}")
+    if run.framework:
+        parts.append(f"by {run.framework}")
+    if run.micro_batches_per_second and run.micro_batches:
+        micro = f"{number(run.micro_batches_per_second)} micro-batches/s"
+        parts.append(f"{number(run.iterations_per_second)} steps/s, {micro}")
+    if run.samples_per_second:
+        parts.append(f"{number(run.samples_per_second)} samples/s")
+    return _ruled("  ".join(parts), width)
+
+
+def _ruled(text: str, width: int) -> str:
+    return f"── {text} " + "─" * max(0, width - len(text) - 4)
+
+
+def _time(run: Run, on: Terminal) -> Iterator[str]:
+    """A bar per phase, the longest first."""
+    shown = sorted((phase for phase in run.phases if visible(phase.share)), key=lambda p: -p.share)
+    if not shown:
+        return
+    mean, median = seconds(run.mean_step_seconds), seconds(run.step.p50)
+    yield ""
+    yield f"Where the time went ({mean} a step, begin to begin, median {median}):"
+    for phase in shown:
+        yield _bar(phase, on) + _note(run, phase)
+    if run.lost:
+        yield f"  {whole(run.lost)} of {whole(run.steps)} steps could not be read"
+    if run.untimed_devices:
+        yield f"  {', '.join(run.untimed_devices)}: parameters there, too, but its work is not timed"
+
+
+def _bar(phase: Phase, on: Terminal) -> str:
+    bar = (on.block * filled(phase.share, BAR)).ljust(BAR, on.blank)
+    return f"  {phase.name:<11}{bar} {percent(phase.share):>5}  {seconds(phase.mean_seconds):>8}"
+
+
+def _note(run: Run, phase: Phase) -> str:
+    """What is in a phase whose name does not say it."""
+    forward = any(one.name == "forward" and visible(one.share) for one in run.phases)
+    own = "own code in the step" if forward else "forward, own code"
+    return {"other": f"  {own}", "between": "  own code between steps"}.get(phase.name, "")
+
+
+def findings_lines(report: Report, width: int, on: Terminal = PLAIN) -> Iterator[str]:
+    """The findings, numbered, each with its remedy and predicted gain."""
+    findings = [finding for finding in report.findings if finding.severity != "healthy"]
+    if not findings:
+        return
+    yield ""
+    for place, finding in enumerate(findings[:FINDINGS_SHOWN], 1):
+        yield from _finding(place, finding, _gain(finding) + _record(report, finding), width, on)
+    left = len(findings) - FINDINGS_SHOWN
+    if left > 0:
+        yield f"  … and {left} more: gpumon show {report.run_id}"
+
+
+def _kept(report: Report) -> Iterator[str]:
+    """Promises made to an earlier run of this script, and what came of them."""
+    if report.kept:
+        yield ""
+    for entry in report.kept:
+        predicted = gain_range(entry.low, entry.likely, entry.high)
+        realised = gain(entry.realised)
+        changed = f" ({entry.changed})" if entry.changed else ""
+        yield f"Applied since {entry.run}{changed}: {entry.rule}, predicted {predicted}, realised {realised}"
+
+
+def _record(report: Report, finding: Finding) -> str:
+    """How often this rule was right before, on this kind of machine."""
+    record = report.records.get(finding.id)
+    if record is None:
+        return ""
+    return f", {record.inside} of {record.realised} earlier predictions came true on {record.host_kind}"
+
+
+def _finding(place: int, finding: Finding, gain: str, width: int, on: Terminal) -> Iterator[str]:
+    head = f"{place} {MARKS[finding.severity]}{finding.id}{gain}"
+    yield on.paint(head, finding.severity)
+    yield from wrapped(finding.title, width, "  ")
+    yield from wrapped(f"→ {finding.remedy.summary}", width, "  ")
+    for line in finding.remedy.change.splitlines():
+        yield from _code(line, width)
+    told = _about_training(finding.remedy)
+    if told:
+        yield from wrapped(told, width, "  ")
+
+
+def _about_training(remedy: Remedy) -> str:
+    """What the remedy does to the training, what it costs, and what not to do."""
+    effect = f"Effect: {EFFECT_WORDS[remedy.effect]}." if remedy.effect else ""
+    price = f"Price: {remedy.price}." if remedy.price else ""
+    avoid = f"Not: {remedy.avoid[:1].lower()}{remedy.avoid[1:]}" if remedy.avoid else ""
+    return " ".join(part for part in (effect, price, avoid) if part)
+
+
+def _code(line: str, width: int) -> list[str]:
+    """A line of a change, broken where it is too long for the terminal."""
+    if len(line) + len(CODE_INDENT) <= width:
+        return [CODE_INDENT + line]
+    lead = CODE_INDENT + line[: len(line) - len(line.lstrip("+- "))] + "    "
+    return textwrap.wrap(
+        line, width, initial_indent=CODE_INDENT, subsequent_indent=lead,
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+
+
+def _gain(finding: Finding) -> str:
+    speedup = finding.speedup
+    if speedup is None or not promises(finding):
+        return ""
+    note = f", {speedup.note}" if speedup.note else ""
+    return f"   predicted {gain_range(speedup.low, speedup.likely, speedup.high)}{note}"

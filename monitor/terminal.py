@@ -1,0 +1,120 @@
+"""Text for a terminal or a pipe: colour, width, wrapped lines and the one table of all commands.
+
+On a terminal lines are as wide as it is and break between words. In a pipe nothing is broken or left out: a
+program reads it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import TextIO
+
+NARROWEST = 40
+GAP = "  "
+UNITS = re.compile(r"(?<=\d) (?=(%|µs|ms|s|[KMGT]?i?B)\b|%)")
+TIED = "\N{NO-BREAK SPACE}"
+COLORS = {
+    "critical": "31;1", "warning": "33;1", "hint": "36", "healthy": "32;1",
+    "running": "32", "stalled": "31;1", "failed": "31", "killed": "31",
+    "dim": "2", "bold": "1", "bar": "7",
+}  # fmt: skip
+"""By what is said, not by colour: a severity, a state of a run, or how loud."""
+
+
+class Terminal:
+    """What a stream can show."""
+
+    def __init__(self, out: TextIO | None) -> None:
+        self.tty = out is not None and out.isatty()
+        forced = os.environ.get("FORCE_COLOR", "") not in ("", "0")
+        self.colored = (self.tty or forced) and not os.environ.get("NO_COLOR")
+        encoding = (getattr(out, "encoding", None) or "utf-8").lower()
+        self.block, self.blank = ("█", "·") if encoding.startswith("utf") else ("#", ".")
+
+    @property
+    def width(self) -> int | None:
+        """Columns; None where lines may be as long as they like."""
+        return max(NARROWEST, shutil.get_terminal_size().columns) if self.tty else None
+
+    def paint(self, text: str, tone: str) -> str:
+        color = COLORS.get(tone, "")
+        return f"\x1b[{color}m{text}\x1b[0m" if self.colored and color and text else text
+
+
+def is_attended(out: TextIO) -> bool:
+    """Whether somebody sits in front of it, with a terminal that can move its cursor."""
+    typed = sys.stdin is not None and sys.stdin.isatty()
+    return out.isatty() and typed and os.environ.get("TERM", "dumb") not in ("dumb", "")
+
+
+PLAIN = Terminal(None)
+
+
+def plain(text: str) -> str:
+    """One line of printable text: names come from other users' files and may hold anything."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
+
+
+def wrapped(text: str, width: int | None, indent: str = "", hang: str = "  ") -> list[str]:
+    """Lines of at most the width; a number stays with its unit, a word is never broken."""
+    if width is None:
+        return [indent + text]
+    tied = UNITS.sub(TIED, text)
+    lines = textwrap.wrap(
+        tied, width, initial_indent=indent, subsequent_indent=indent + hang,
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+    return [line.replace(TIED, " ") for line in lines] or [indent]
+
+
+def table(
+    head: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    right: Sequence[int] = (),
+    below: int | None = None,
+    spare: Sequence[int] = (),
+    tones: Sequence[str] = (),
+    on: Terminal = PLAIN,
+) -> str:
+    """Columns as wide as they need. Where that is too wide for the terminal, the column `below` goes below
+    its row, then those in `spare` go, in their order. `tones` are the colours of the rows."""
+    shown = list(range(len(head)))
+    under = None
+    for drop in (below, *spare):
+        if on.width is None or _wide(head, rows, shown) <= on.width:
+            break
+        if drop in shown:
+            shown.remove(drop)
+            under = below
+    lines = [on.paint(_line(head, _widths(head, rows, shown), shown, right), "dim")]
+    for at, row in enumerate(rows):
+        tone = tones[at] if at < len(tones) else ""
+        lines.append(on.paint(_line(row, _widths(head, rows, shown), shown, right), tone))
+        lines += _below(row, under, on)
+    return "\n".join(lines)
+
+
+def _below(row: Sequence[str], under: int | None, on: Terminal) -> Iterator[str]:
+    if under is not None and row[under]:
+        yield from (on.paint(line, "dim") for line in wrapped(plain(row[under]), on.width, GAP))
+
+
+def _widths(head: Sequence[str], rows: Sequence[Sequence[str]], shown: Sequence[int]) -> dict[int, int]:
+    return {at: max(len(row[at]) for row in (head, *rows)) for at in shown}
+
+
+def _wide(head: Sequence[str], rows: Sequence[Sequence[str]], shown: Sequence[int]) -> int:
+    return sum(_widths(head, rows, shown).values()) + len(GAP) * (len(shown) - 1)
+
+
+def _line(row: Sequence[str], widths: dict[int, int], shown: Sequence[int], right: Sequence[int]) -> str:
+    cells = [
+        plain(row[at]).rjust(widths[at]) if at in right else plain(row[at]).ljust(widths[at]) for at in shown
+    ]
+    return GAP.join(cells).rstrip()

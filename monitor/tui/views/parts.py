@@ -1,0 +1,42 @@
+"""Small parts that several views are put together from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from monitor.model import units
+from monitor.model.run import RunState
+from monitor.tui.frame import HostFrame
+from monitor.tui.text import Cell, Line, Room, Span, fit, line
+
+
+def section(title: str) -> Line:
+    return line(Span(f" {title}", "title"))
+
+
+def back(host: HostFrame, readings: int) -> str:
+    """How long ago the first of as many readings was; nothing while there is only one."""
+    if host.snapshot is None or readings < 2:
+        return ""
+    return f"−{units.duration(readings * host.snapshot.interval_seconds)}"
+
+
+def now_in(state: RunState, phase: str | None, seconds: float | None) -> str:
+    """The phase a rank or run is in and for how long; of one that is stuck in it, short enough to fit."""
+    if phase is None:
+        return state
+    return f"{phase} {units.age(seconds) if state == 'stalled' else units.seconds(seconds)}"
+
+
+def pairs_lines(pairs: Mapping[str, str], room: Room) -> Iterable[Line]:
+    """Name and value, in as many columns as fit."""
+    name_width = min(30, max((len(name) for name in pairs), default=0) + 1)
+    value_width = min(40, max((len(value) for value in pairs.values()), default=0) + 2)
+    count = max(1, (room.width - 1) // (name_width + value_width))
+    items = list(pairs.items())
+    rows = -(-len(items) // count)
+    for y in range(rows):
+        parts: list[Cell] = ["   "]
+        for name, value in items[y::rows]:
+            parts += [fit(Span(name, "dim"), name_width), fit(Span(value, "strong"), value_width)]
+        yield line(*parts, width=room.width)

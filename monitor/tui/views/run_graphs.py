@@ -1,0 +1,169 @@
+"""One run over time: phases, step time with its stalls, throughput, use, loss, memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from monitor.model import units
+from monitor.model.run import Run
+from monitor.tui.text import Line, Room, Span, clip, fit, line
+from monitor.tui.views.parts import section
+from monitor.tui.widgets.graph import history, round_up, stacked
+
+GUTTER = 12
+HOLD_SECONDS = 2.0
+"""GPU and memory are read once a tick; early windows are shorter than that."""
+STALL_LETTERS = {"validate": "V", "checkpoint": "C", "recompile": "R", "gc": "G", "log": "L", "data": "D"}
+
+Values = Sequence[float | None]
+
+
+class Axis:
+    """All graphs of a run share one: each window is the same cells wide in every one of them."""
+
+    def __init__(self, run: Run, room: Room) -> None:
+        width = max(8, room.width - GUTTER - 2)
+        silent = min(run.silent_windows, width // 2)
+        self.windows = list(run.timeline[silent - width :])
+        self.cells = max(1, width // (len(self.windows) + silent)) if self.windows else 1
+        self.width = self.cells * len(self.windows)
+        self.silent = self.cells * silent
+        """Cells at the right in which there was no step: the run hangs."""
+
+    def held(self, values: Values) -> Values:
+        """A reading taken once a tick is drawn in the short windows until the next one, too."""
+        out: list[float | None] = []
+        since = HOLD_SECONDS
+        for window, value in zip(self.windows, values, strict=True):
+            since = 0.0 if value is not None else since + window.seconds
+            out.append(value if value is not None or since > HOLD_SECONDS or not out else out[-1])
+        return out
+
+    def spread(self, values: Iterable[float | None]) -> Values:
+        return [value for value in values for _ in range(2 * self.cells)]
+
+
+class Graph(NamedTuple):
+    """One graph: what is plotted, in what unit, and what its title says besides."""
+
+    title: str
+    note: str
+    values: Values
+    unit: Callable[[float | None], str] = units.number
+    role: str = "info"
+    dots: Values = ()
+
+
+def waterfall(run: Run, room: Room, height: int = 8) -> list[Line]:
+    """Phase shares over the whole run, with the time below."""
+    axis = Axis(run, room)
+    if not axis.windows:
+        return [section("Over time"), line(Span("   the first window is not complete yet", "dim")), line()]
+    layers = stacked([window.phases for window in axis.windows], axis.width, height, plain=room.plain)
+    lines = [line(Span(" Phases over time", "title"), Span(_stuck(run), "alarm"), width=room.width)]
+    for index, layer in enumerate(layers):
+        text = "100%" if index == 0 else "0%" if index == height - 1 else ""
+        lines.append(line(_scale(text), *layer, _silence(axis)))
+    return [*lines, _times(axis), line()]
+
+
+def _stuck(run: Run) -> str:
+    """For how long there was no step, when it hangs."""
+    hangs = run.current if run.silent_windows else None
+    return f"  no step for {units.duration(hangs.seconds)}" if hangs else ""
+
+
+def _scale(label: str) -> list[Span]:
+    """The axis at the left, with its mark where there is a label."""
+    return [*fit(Span(label, "dim"), GUTTER - 1, ">"), Span("┤" if label else "│", "faint")]
+
+
+def _silence(axis: Axis) -> Span:
+    return Span("╱" * axis.silent, "alarm")
+
+
+def _times(axis: Axis) -> Line:
+    first, last = axis.windows[0], axis.windows[-1]
+    left, right = units.clock(first.start), units.clock(last.start + last.seconds)
+    between = "─" * max(1, axis.width - len(left) - len(right))
+    lead = Span(" " * (GUTTER - 1) + "└", "faint")
+    return line(lead, Span(left, "dim"), Span(between, "faint"), Span(right, "dim"))
+
+
+def graphs(run: Run, room: Room, height: int = 3) -> list[Line]:
+    """One under the other; what was never measured has no graph."""
+    axis = Axis(run, room)
+    if not axis.windows:
+        return []
+    step, *others = _graphs(run, axis)
+    parts = [_drawn(step, axis, room, height + 1)]
+    if parts[0]:
+        parts[0] += _stalls(axis, room)
+    parts += [_drawn(graph, axis, room, height) for graph in others]
+    return [made for part in parts if part for made in (*part, line())]
+
+
+def _graphs(run: Run, axis: Axis) -> list[Graph]:
+    """The timeline is that of the first rank: where a run has several, the graphs say so."""
+    ws = axis.windows
+    of_rank = f" of rank {run.ranks[0].rank}" if len(run.ranks) > 1 else ""
+    p50, p95 = units.seconds(run.step.p50), units.seconds(run.step.p95)
+    rate = units.number(run.samples_per_second)
+    if of_rank:
+        rate = f"{rate} in all ranks, graph{of_rank}"
+    loss = units.number(run.ranks[0].loss if run.ranks else None)
+    use, device, host = (
+        axis.held([w.gpu_utilization_ratio for w in ws]),
+        axis.held([w.device_memory_bytes for w in ws]),
+        axis.held([w.rss_bytes for w in ws]),
+    )
+    p50s, p95s = [w.step_p50 for w in ws], [w.step_p95 for w in ws]
+    return [
+        Graph("Step time", f"fill p50 {p50}, dots p95 {p95}", p50s, units.seconds, dots=p95s),
+        Graph(
+            "Samples/s",
+            rate,
+            [w.samples_per_second for w in ws],
+            role="good",
+        ),
+        Graph("GPU use", of_rank.strip(), use, units.tight_percent, "good"),
+        Graph("Loss", loss, [w.loss for w in ws], role="accent"),
+        Graph("GPU memory", f"held by tensors{of_rank}", device, units.size),
+        Graph("Host memory", f"resident, the trainer{of_rank} without its workers", host, units.size, "dim"),
+    ]
+
+
+def _drawn(graph: Graph, axis: Axis, room: Room, height: int) -> list[Line]:
+    """Braille over the run with the scale at the left; nothing when there is no value."""
+    known = [value for value in (*graph.values, *graph.dots) if value is not None]
+    if not known:
+        return []
+    top, low = round_up(max(known)), min(0.0, min(known))
+    rows = history(axis.spread(graph.values), axis.width, height, top, low=low, dots=axis.spread(graph.dots))
+    labels = [graph.unit(top), *[""] * (height - 2), "0" if low == 0 else graph.unit(low)][:height]
+    return [
+        line(Span(f" {graph.title}", "title"), Span(f"  {graph.note}", "dim"), width=room.width),
+        *(
+            line(_scale(label), Span(text, "dim" if axis.silent else graph.role), _silence(axis))
+            for label, text in zip(labels, rows, strict=True)
+        ),
+    ]
+
+
+def _stalls(axis: Axis, room: Room) -> list[Line]:
+    """A letter under every window that held a stall (V validate, C checkpoint …), and what they mean."""
+    kinds = dict.fromkeys(kind for window in axis.windows for kind in window.stalls)
+    if not kinds:
+        return []
+    letters = (_letter(window.stalls[0]) if window.stalls else "·" for window in axis.windows)
+    marks = "".join(text.ljust(axis.cells) for text in letters)
+    legend = "  ".join(f"{_letter(kind)} {kind}" for kind in kinds)
+    return [
+        line(fit(Span("stalls", "dim"), GUTTER - 1, ">"), " ", Span(marks, "warn")),
+        line(" " * GUTTER, Span(clip(legend, room.width - GUTTER - 1), "dim")),
+    ]
+
+
+def _letter(kind: str) -> str:
+    return STALL_LETTERS.get(kind, kind[:1].upper() or "?")

@@ -1,0 +1,76 @@
+"""How conditions are shown: a symbol, a word and a role, so that colour never speaks alone.
+
+A busy GPU is good news and calm. What alarms is a GPU that waits while a run is on it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from monitor.model.gpu import Gpu
+from monitor.tui.text import Span
+
+
+class Symbol(NamedTuple):
+    char: str
+    word: str
+    role: str
+
+    @property
+    def span(self) -> Span:
+        return Span(self.char, self.role)
+
+
+SEVERITY: dict[str, Symbol] = {
+    "critical": Symbol("▲", "critical", "alarm"),
+    "warning": Symbol("◆", "warning", "warn"),
+    "hint": Symbol("○", "hint", "info"),
+    "healthy": Symbol("●", "healthy", "good"),
+}
+RUN: dict[str, Symbol] = {
+    "running": Symbol("●", "running", "good"),
+    "starved": Symbol("▲", "starved", "alarm"),
+    "stalled": Symbol("▲", "stalled", "alarm"),
+    "critical": Symbol("▲", "critical", "alarm"),
+    "warning": Symbol("◆", "warning", "warn"),
+    "ended": Symbol("○", "ended", "dim"),
+    "failed": Symbol("✕", "failed", "alarm"),
+    "killed": Symbol("✕", "killed", "warn"),
+}
+GPU: dict[str, Symbol] = {
+    "lost": Symbol("✕", "lost", "alarm"),
+    "hung": Symbol("✕", "hung", "alarm"),
+    "error": Symbol("✕", "error", "alarm"),
+    "stalled": Symbol("▲", "stalled", "alarm"),
+    "starved": Symbol("▲", "starved", "alarm"),
+    "throttled": Symbol("◆", "throttled", "warn"),
+    "busy": Symbol("●", "busy", "good"),
+    "part_busy": Symbol("◐", "part busy", "warn"),
+    "in_use": Symbol("◐", "in use", "info"),
+    "idle": Symbol("○", "idle", "dim"),
+    "mig": Symbol("○", "mig", "dim"),
+    "unknown": Symbol("○", "unknown", "dim"),
+}
+TREND: dict[str | None, Symbol] = {
+    None: Symbol("", "", ""),
+    "steady": Symbol("", "steady", "dim"),
+    "falling": Symbol("↓", "falling", "warn"),
+    "collapsed": Symbol("↓", "collapsed", "alarm"),
+}
+REASONS = {
+    "gpu_idle": "idle",
+    "applications_clocks_setting": "app clocks",
+    "sw_power_cap": "power cap",
+    "hw_slowdown": "hw slowdown",
+    "sync_boost": "sync boost",
+    "sw_thermal_slowdown": "thermal",
+    "hw_thermal_slowdown": "hw thermal",
+    "hw_power_brake_slowdown": "power brake",
+    "display_clock_setting": "display clock",
+}
+"""Throttle reason → short words for it."""
+
+
+def reasons(gpu: Gpu) -> str:
+    """Why the clocks are down, as far as it costs speed."""
+    return ", ".join(REASONS.get(name, name) for name in gpu.throttled_by)

@@ -1,0 +1,35 @@
+"""The live page at ``/``: one file, no external assets, updated by the event stream."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from monitor.web.inlined import source_hash
+
+HERE = Path(__file__).parent / "page"
+
+
+@cache
+def _page() -> tuple[bytes, str]:
+    """The page with its style and scripts inlined, and the policy that allows just these."""
+    html, style, *scripts = map(read, ("page.html", "page.css", "units.js", "patch.js", "page.js"))
+    html = html.replace("/*STYLE*/", style)
+    for place, script in zip(("/*UNITS*/", "/*PATCH*/", "/*SCRIPT*/"), scripts, strict=True):
+        html = html.replace(place, script)
+    allowed = " ".join(map(source_hash, scripts))
+    policy = f"default-src 'none'; connect-src 'self'; style-src {source_hash(style)}; script-src {allowed}"
+    return html.encode(), f"{policy}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+
+def read(name: str) -> str:
+    return (HERE / name).read_text(encoding="utf-8")
+
+
+async def live_page(request: Request) -> Response:
+    body, policy = _page()
+    headers = {"content-security-policy": policy, "cache-control": "no-cache"}
+    return Response(body, media_type="text/html", headers=headers)

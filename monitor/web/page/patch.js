@@ -1,0 +1,29 @@
+"use strict";
+// The page that is there becomes the page that is wanted, and what did not change is not touched: a
+// selection, an open list and the focus stay. Children are told apart by data-key, else by their place.
+
+function patch(old, fresh) {
+  if (old.nodeType !== fresh.nodeType || old.nodeName !== fresh.nodeName) return old.replaceWith(fresh);
+  if (old.nodeType !== Node.ELEMENT_NODE) {
+    if (old.nodeValue !== fresh.nodeValue) old.nodeValue = fresh.nodeValue;
+    return undefined;
+  }
+  for (const { name, value } of fresh.attributes) if (name !== "style" && old.getAttribute(name) !== value) old.setAttribute(name, value);
+  if (old.style.cssText !== fresh.style.cssText) old.style.cssText = fresh.style.cssText; // as the policy allows it
+  for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name) && name !== "open") old.removeAttribute(name);
+  patchChildren(old, [...fresh.childNodes]);
+  return undefined;
+}
+
+function patchChildren(parent, fresh) {
+  const key = (node) => (node.dataset ? node.dataset.key : undefined);
+  const known = new Map([...parent.childNodes].filter(key).map((node) => [key(node), node]));
+  fresh.forEach((node, at) => {
+    const here = parent.childNodes[at];
+    const old = key(node) ? known.get(key(node)) : here && !key(here) ? here : undefined;
+    if (!old) return parent.insertBefore(node, here || null);
+    if (old !== here) parent.insertBefore(old, here || null);
+    return patch(old, node);
+  });
+  while (parent.childNodes.length > fresh.length) parent.lastChild.remove();
+}

@@ -1,0 +1,74 @@
+"""Pages about single runs: a list, the report of one (live while it lasts), and two side by side.
+
+They are the documents `gpumon report` writes; what the viewer may not see is not in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import cache
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from monitor.catalog.dossier import gather
+from monitor.document.compare_page import compare_page
+from monitor.document.list_page import list_page, not_found_page
+from monitor.document.markup import Markup
+from monitor.document.parts import navigation, style
+from monitor.document.run_page import run_page
+from monitor.model.errors import UserError
+from monitor.store.schema import StoreError
+from monitor.web.api import catalog_for
+from monitor.web.inlined import source_hash
+from monitor.web.live_page import read
+from monitor.web.service import Service
+
+LISTED = 200
+Make = Callable[[Request, Service], str]
+
+
+def page(make: Make) -> Callable[[Request], Awaitable[Response]]:
+    """An answer that is a page, made in a thread."""
+
+    async def answer(request: Request) -> Response:
+        try:
+            text, status = await run_in_threadpool(make, request, request.app.state.service), 200
+        except (UserError, StoreError) as error:
+            text, status = not_found_page(str(error), _ways()), 404
+        sources = f"style-src {source_hash(style())}; script-src {' '.join(map(source_hash, scripts()))}"
+        policy = f"default-src 'none'; connect-src 'self'; {sources}; base-uri 'none'; frame-ancestors 'none'"
+        headers = {"content-security-policy": policy, "cache-control": "no-store"}
+        return Response(text, status, media_type="text/html", headers=headers)
+
+    return answer
+
+
+@cache
+def scripts() -> tuple[str, str]:
+    """What keeps the page of a live run up to date."""
+    return read("patch.js"), read("anew.js")
+
+
+def _ways() -> Markup:
+    return navigation((("now", "/"), ("runs", "/runs")))
+
+
+def runs(request: Request, service: Service) -> str:
+    return list_page(catalog_for(request, service).rows(limit=LISTED), _ways())
+
+
+def run(request: Request, service: Service) -> str:
+    dossier = gather(catalog_for(request, service), request.path_params["run"])
+    return run_page(dossier, _ways(), scripts() if dossier.run.live else ())
+
+
+def compare(request: Request, service: Service) -> str:
+    catalog = catalog_for(request, service)
+    a, b = (request.query_params.get(name) or "" for name in ("a", "b"))
+    found = catalog.compare(a, b, may_note=lambda run: False)
+    return compare_page(found, gather(catalog, found.a.run), gather(catalog, found.b.run), _ways())
+
+
+PAGES = (("/runs", runs), ("/runs/{run}", run), ("/compare", compare))

@@ -1,0 +1,96 @@
+"""Which optimizers make a step of this training, and whether another training has begun."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+_PARAMETERS = 64
+"""A choice: this many parameters are compared to tell whether two optimizers share them."""
+
+
+class KnownOptimizers:
+    """A step has every optimizer at most once. They are known by `id`, which is forgotten with the object."""
+
+    def __init__(self, gone: Callable[[int], None]) -> None:
+        self._gone = gone
+        self._seen: dict[int, weakref.ref[Any]] = {}
+        self._known: set[int] = set()
+        self._in_step: set[int] = set()
+        self._trained: dict[int, weakref.ref[Any]] = {}
+        """Some parameters of the optimizers that are known."""
+
+    def begin_step(self, *stepped: int) -> None:
+        """A new step, in which these have stepped."""
+        self._in_step = set(stepped)
+
+    def in_step(self, optimizer: Any) -> bool:
+        return id(optimizer) in self._in_step
+
+    def is_alone_in_step(self) -> bool:
+        return len(self._in_step) == 1
+
+    def is_known(self, optimizer: Any) -> bool:
+        return id(optimizer) in self._known
+
+    def stepped(self, optimizer: Any) -> None:
+        self._in_step.add(id(optimizer))
+        if id(optimizer) not in self._seen:
+            self._seen[id(optimizer)] = weakref.ref(optimizer, self._forgetter(id(optimizer)))
+
+    def confirm(self) -> None:
+        """The optimizers of this step are those of the training."""
+        self._known |= self._in_step
+        for optimizer in self._alive(self._in_step):
+            for parameter in _parameters(optimizer)[:_PARAMETERS]:
+                self._trained[id(parameter)] = weakref.ref(parameter)
+
+    def trains(self, parameter: Any) -> bool:
+        """Whether an optimizer that has stepped is known to have this parameter."""
+        if _is_among(parameter, self._trained):
+            return True
+        return any(parameter is one for seen in self._alive(set(self._seen)) for one in _parameters(seen))
+
+    def is_other_training(self) -> bool:
+        """Whether this step's optimizers are all new, and train nothing that was trained before."""
+        if not self._trained or self._in_step & self._known:
+            return False
+        found = [one for optimizer in self._alive(self._in_step) for one in _parameters(optimizer)]
+        return bool(found) and not any(_is_among(one, self._trained) for one in found)
+
+    def forget_all(self) -> None:
+        """What was known belongs to a training that is over; what steps now stays."""
+        self._known = set()
+        self._trained = {}
+        self._seen = {one: ref for one, ref in self._seen.items() if one in self._in_step}
+
+    def _alive(self, wanted: set[int]) -> list[Any]:
+        found = (self._seen[one]() for one in wanted if one in self._seen)
+        return [optimizer for optimizer in found if optimizer is not None]
+
+    def _forgetter(self, number: int) -> Callable[[Any], None]:
+        """What runs when an optimizer is freed: nothing of it may hold the table."""
+        table = weakref.ref(self)
+
+        def forget(_: Any) -> None:
+            known = table()
+            if known is not None:
+                known._forget(number)
+
+        return forget
+
+    def _forget(self, number: int) -> None:
+        self._seen.pop(number, None)
+        self._known.discard(number)
+        self._in_step.discard(number)
+        self._gone(number)
+
+
+def _parameters(optimizer: Any) -> list[Any]:
+    return [parameter for group in optimizer.param_groups for parameter in group["params"]]
+
+
+def _is_among(parameter: Any, known: dict[int, weakref.ref[Any]]) -> bool:
+    found = known.get(id(parameter))
+    return found is not None and found() is parameter

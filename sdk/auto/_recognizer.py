@@ -1,0 +1,431 @@
+"""Recognise the steps of an unchanged script from what torch itself does.
+
+A step is an update of the training: it ends with the last optimizer that steps in it, and the next one begins
+where work for the next update begins: a training batch is asked for, or the model is called with gradients.
+
+Which optimizers make a step is learnt, and so is whether updates are written by hand. Until that is known
+the record stays open, and the places where a step may have begun are remembered (`Cut`): once it is clear,
+it is cut there.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import weakref
+from collections.abc import Callable
+from threading import get_ident
+from typing import Any, NamedTuple, TypeVar
+
+from .. import ring
+from ..core import Loop
+from ..core.phases import BACKWARD, BETWEEN, DATA, FORWARD, OPTIMIZER, OTHER, TRANSFER, VALIDATE
+from ..loop.recorder import NEVER, Cut
+from ..loop.session import Session
+from ._manual_updates import HandUpdates
+from ._modules import OutermostModules
+from ._no_grad_passes import PassesWithoutGradients
+from ._optimizers import KnownOptimizers
+from ._setup import SetUp
+
+TRAIN, EVALUATE = 1, 2
+_NO_OWN_WORK = (OTHER, BETWEEN, TRANSFER, VALIDATE)
+"""Phases in which a forward pass may have begun without being seen."""
+T = TypeVar("T")
+
+
+class LoaderState:
+    """What is known about one DataLoader: is its data trained on?"""
+
+    __slots__ = ("__weakref__", "batches", "role", "seen")
+
+    def __init__(self) -> None:
+        self.role = 0
+        self.batches = 0
+        self.seen = 0
+        """Count of backward passes when its last batch was handed out."""
+
+
+class _Start(NamedTuple):
+    """A step may have begun here."""
+
+    cut: Cut
+    batches: int
+    passes: int
+    """What the record had of both."""
+    optimizer: int
+    """`id` of the optimizer that had stepped last."""
+    by_batch: bool
+
+
+class StepRecognizer(Loop):
+    """The events of a loop, and the steps they make. The usual case of each event is in `Loop`; these are
+    the rules, and every case but the usual one."""
+
+    __slots__ = (
+        "_counted",
+        "_loaders",
+        "_may_start",
+        "_pending",
+        "_setup",
+        "_start",
+        "by_hand",
+        "current",
+        "evaluation",
+        "hooks",
+        "modules",
+        "monitor",
+        "on",
+        "optimizers",
+        "recorder",
+        "session",
+    )  # fmt: skip
+
+    def __init__(self, session: Session, torch: Any, setup: SetUp | None = None) -> None:
+        super().__init__(session.recorder, torch.is_grad_enabled)
+        self.session = session
+        self.monitor: Any = None
+        """The monitor the user holds: what `TrainingMonitor.auto()` gives when it is called again."""
+        self.recorder = session.recorder
+        self.on = True
+        self._loaders: weakref.WeakKeyDictionary[Any, LoaderState] = weakref.WeakKeyDictionary()
+        self.current: LoaderState | None = None
+        self._counted: LoaderState | None = None
+        """The loader whose batches are counted in the open record."""
+        limit = os.environ.get("GPUMON_MAX_STEPS", "")
+        self.recorder.limit = (int(limit) if limit.isdigit() else 0) or NEVER
+        self.optimizers = KnownOptimizers(self._forget_optimizer)
+        self._start: _Start | None = None
+        self._may_start = False
+        """An update, or a backward pass that may have been followed by one by hand, and no begin since."""
+        self._pending: list[_Start] = []
+        """Begins of steps with updates by hand, while an optimizer may still turn up and make them none."""
+        self._setup = setup
+        self.by_hand = HandUpdates()
+        self.modules = OutermostModules(self, torch)
+        self.evaluation = PassesWithoutGradients(self)
+        self.hooks = self.optimizer_begins, self.optimizer_ends
+        """What torch is to call around an optimizer's step; always the same two objects."""
+        session.give_up = self.switch_off
+
+    # ── loaders ──────────────────────────────────────────────────────────────────────────────────
+
+    def state_of(self, loader: Any) -> LoaderState:
+        """The state of a loader; the same one in every epoch."""
+        try:
+            state = self._loaders.get(loader)
+            if state is None:
+                state = self._loaders[loader] = LoaderState()
+        except TypeError:  # a loader that cannot be hashed or weakly held
+            state = LoaderState()
+        return state
+
+    def ours(self) -> bool:
+        return self.on and self.recorder.on and get_ident() == self.recorder.thread
+
+    def batch_requested(self, state: LoaderState) -> bool:
+        """A batch is asked for; whether it is one to train on."""
+        recorder = self.recorder
+        self.inside = 0  # an optimizer's step that raised never said that it ended
+        self.modules.pause()
+        if not self.grad_enabled() or self._is_evaluation(state):
+            if recorder.current != VALIDATE and not recorder.depth:
+                recorder.mark(VALIDATE)
+            return False
+        self._end_tail()
+        if not self.backwards:
+            if self._setup is not None:
+                self._setup.asked()
+            recorder.restart()  # whatever was iterated before, it was not training
+        elif self._is_done():
+            self._complete()
+        asked = recorder.request_batch()
+        if asked and self._wants_start():
+            self._remember_start(by_batch=True)
+        return asked
+
+    def _end_tail(self) -> None:
+        if self.tail:
+            self.tail = False
+            self.recorder.relabel(BETWEEN)
+
+    def iterating(self, loader: Any) -> tuple[LoaderState, bool]:
+        """A loader is iterated anew (its workers start): that is waiting for data, too."""
+        self.training_iterator = 0
+        state = self.state_of(loader)
+        asked = self.batch_requested(state)
+        if asked and (state.role == TRAIN or not self.backwards):
+            self.recorder.epoch()
+        return state, asked
+
+    def _is_evaluation(self, state: LoaderState) -> bool:
+        """A loader whose last batch had no backward pass, while another one is trained on."""
+        if not state.role and state.batches and self.backwards and state.seen == self.backwards:
+            state.role = EVALUATE
+        return state.role == EVALUATE
+
+    def received(self, state: LoaderState, iterator: Any, asked: bool, batch: Any) -> None:
+        """What a loader gave, trained on or not."""
+        state.batches += 1
+        state.seen = self.backwards
+        self.current = state
+        self.untrained = state.role != TRAIN
+        self.training_iterator = id(iterator) if asked and state.role == TRAIN else 0
+        if self._setup is not None:
+            self._setup.arrived()
+        if not asked:
+            return
+        self.recorder.end_wait(self.arrival, asked)
+        if self.passes >= self.batches:
+            self._counted = state
+        if state is self._counted:  # not every one of several loaders that are iterated together
+            self.recorder.count_batch(batch)
+            self.batches += 1
+        self.modules.batch_arrived(batch)
+
+    def no_batch(self, asked: bool) -> None:
+        """The loader is at its end (or failed)."""
+        if asked:
+            if self._is_done():
+                self._complete()
+            elif self._start is not None and self._start.cut.at == self.recorder.phase_began:
+                self._start, self._may_start = None, True  # no step began there
+            self.recorder.exhausted(asked)
+        elif not self.recorder.depth:
+            self.recorder.mark(BETWEEN)
+
+    # ── steps ────────────────────────────────────────────────────────────────────────────────────
+
+    def _is_done(self) -> bool:
+        """Whether the open record is known to have all its work when the next batch is asked for."""
+        if self.stepped:
+            return self.had_update and self.settled
+        return self.by_hand.established and self.had_backward and self.by_hand.seen()
+
+    def _complete(self) -> None:
+        """The open record has all its work."""
+        self.count_micro_batches()
+        self.recorder.close()
+        self._forget_starts()
+
+    def _forget_starts(self) -> None:
+        self._start, self._may_start, self._pending = None, False, []
+
+    def _hear_of_usual_update(self) -> None:
+        """The usual path has seen an update and said nothing."""
+        if self.usual_update:
+            self.usual_update = False
+            self.optimizers.begin_step(self.closer)
+            self._start, self._may_start = None, True
+
+    def _remember_start(self, *, by_batch: bool) -> None:
+        """A step may have begun where the open phase begins."""
+        self._may_start = False
+        cut = self.recorder.cut_here()
+        self._start = _Start(cut, self.batches, self.passes, self.last, by_batch)
+
+    def _wants_start(self) -> bool:
+        """Whether this is the first sign of work after an update, or after what may have been one."""
+        self._hear_of_usual_update()
+        return self._may_start and (self.had_update or not self.stepped)
+
+    def unsure_start(self) -> None:
+        """The model is called after an update, or after what may have been one."""
+        if not self.stepped and self.by_hand.established and self.by_hand.seen():
+            self._complete()
+        elif self._wants_start():
+            self.recorder.mark(FORWARD)
+            self._remember_start(by_batch=False)
+
+    def begin_at_open_phase(self) -> None:
+        """Work for the next update began with the phase that is open now: a forward pass that was not
+        seen, or an optimizer's step with a closure."""
+        recorder = self.recorder
+        if self.settled and self.last == self.closer and (not self.batches or self.steps_within_batch):
+            phase, at = recorder.current, recorder.phase_began
+            self._complete()
+            recorder.roll(at)
+            recorder.relabel(phase)
+        elif self._wants_start():
+            self._remember_start(by_batch=False)
+
+    def _cut(self, starts: list[_Start]) -> None:
+        """Steps did begin at these places: commit what was before each of them."""
+        begun = [start for start in starts if start.cut.at > self.recorder.scratch[ring.W_BEGIN]]
+        batches = passes = 0
+        for start in begun:
+            had = start.passes - passes
+            micro = min(start.batches - batches or had, had, ring.MOST_MICRO_BATCHES)
+            if micro > 1:
+                self.recorder.flag_cut(start.cut, micro << ring.MICRO_BATCHES_SHIFT)
+            batches, passes = start.batches, start.passes
+        self.recorder.split([start.cut for start in begun])
+        self.batches, self.passes = self.batches - batches, self.passes - passes
+        self._forget_starts()
+
+    # ── passes ───────────────────────────────────────────────────────────────────────────────────
+
+    def unusual_call(self, module: Any) -> bool:
+        """An outermost module is called, and not simply for the next forward pass."""
+        wanted = self.modules.called(module)
+        if self.grad_enabled() and module.training:
+            if self.recorder.current != FORWARD:
+                self.forward_begins()
+            return wanted
+        return self.evaluation.begins(module) or wanted
+
+    def call_ended(self) -> None:
+        """An outermost module has returned, and `unusual_call` wanted to know."""
+        if self.ours():
+            self.guarded(self.evaluation.ends)
+            self.guarded(self.modules.look)
+
+    def unusual_backward(self, before: int) -> None:
+        """A backward pass begins, and `before` was open."""
+        self.modules.pause()
+        if not self.stepped and not self.inside:
+            self._check_by_hand()
+        elif self.had_update and (before in _NO_OWN_WORK or before == OPTIMIZER):
+            self.begin_at_open_phase()
+        self.tail = False
+        if before in _NO_OWN_WORK or before == self.evaluation.rollout:
+            # nobody saw the model being called: what is open was the forward pass
+            self.recorder.relabel(FORWARD)
+            self.modules.missed()
+        elif before == OPTIMIZER and self.inside:
+            self.recorder.relabel(FORWARD)  # a closure, and its model was not seen either
+        if self.current is not None and self.untrained:
+            self.current.role = TRAIN
+            self.untrained = False
+
+    def _check_by_hand(self) -> None:
+        """No optimizer has ever stepped: were the parameters updated by hand since the last pass?"""
+        if not self.had_backward:
+            return
+        if not self.by_hand.seen():
+            self._start = None  # gradients are accumulated
+            return
+        if self._start is None:
+            self._remember_start(by_batch=False)
+        self.by_hand.updates += 1
+        self._pending.append(self._start)  # type: ignore[arg-type]
+        self._start = None
+        if self.by_hand.established:
+            self._cut(self._pending)
+
+    def after_backward(self) -> None:
+        """A backward pass is over, and no optimizer has ever stepped."""
+        if not self.inside:
+            self.by_hand.remember()
+            self._may_start = True
+            self.modules.look()
+
+    def optimizer_ended(self, optimizer: Any) -> None:
+        """An optimizer has stepped, and not simply the only one of this training."""
+        self._first_optimizer()
+        self._hear_of_usual_update()
+        optimizers = self.optimizers
+        if not self.had_update:
+            optimizers.begin_step()
+        if optimizers.in_step(optimizer):
+            self._stepped_again(optimizer)
+        elif not optimizers.is_known(optimizer):
+            self.settled = False
+        optimizers.stepped(optimizer)
+        self.last = id(optimizer)
+        self.had_update = self._may_start = True
+        self.recorder.mark(BETWEEN)
+        self.modules.install()
+        self.modules.look()
+
+    def _first_optimizer(self) -> None:
+        if not self.stepped:
+            self.stepped = True
+            self._forget_starts()
+            self.session.note_framework(sys._getframe(2))
+
+    def _stepped_again(self, optimizer: Any) -> None:
+        """The same optimizer for the second time: between its two steps a new one began."""
+        if self.recorder.steps and self.optimizers.is_other_training():
+            self._next_training(optimizer)
+        start = self._start
+        if start is not None:
+            self.closer = start.optimizer
+            self.steps_within_batch = bool(start.batches) and not start.by_batch
+            self._cut([start])
+        self.optimizers.confirm()
+        self.optimizers.begin_step()
+        self.settled = start is not None
+
+    def _next_training(self, optimizer: Any) -> None:
+        """Another model is trained with other optimizers: that is a run of its own."""
+        self.modules.remove()
+        self.optimizers.forget_all()
+        self.session.next_run(optimizer, sys._getframe(2))
+        self.modules.learn()
+
+    def skipped(self, optimizer: Any) -> None:
+        """A gradient scaler did not let this optimizer step."""
+        if self.inside == id(optimizer):
+            self.inside = 0
+            self.optimizer_ended(optimizer)
+            if self.optimizers.is_alone_in_step():
+                self.recorder.flag(ring.F_NO_UPDATE)
+
+    def _forget_optimizer(self, gone: int) -> None:
+        """One was freed: another one may get its `id`."""
+        if gone == self.last:
+            self.last = 0
+        if gone == self.closer:
+            self.closer = 0
+        if gone == self.inside:
+            self.inside = 0
+
+    # ── begin and end ────────────────────────────────────────────────────────────────────────────
+
+    def begin_training(self) -> None:
+        """The first backward pass: this process trains, so now it gets its ring."""
+        self.training = True
+        if not self.on:
+            return
+        recorder = self.recorder
+        if not recorder.steps:
+            recorder.thread = get_ident()
+        for phase in (DATA, TRANSFER, FORWARD, BACKWARD, OPTIMIZER, BETWEEN, VALIDATE):
+            recorder.totals.use(phase)
+        if self._setup is not None:
+            self.session.probe.note("setup", self._setup.finish(bool(self.batches)))
+            self._setup = None
+        self.session.open_ring()
+
+    def guarded(self, what: Callable[..., T], *args: Any, **kwargs: Any) -> T | None:
+        """We must never stop a training: a failure is counted, reported once, and switches us off."""
+        try:
+            return what(*args, **kwargs)
+        except Exception as error:  # noqa: BLE001 — the outermost guard of the hooks
+            self.session.failed(error)
+            return None
+
+    def finish(self) -> None:
+        """The process ends: a record with its update done is a step."""
+        self._end_tail()
+        if self.stepped and self.had_update:
+            self._hear_of_usual_update()
+            if self._start is None or self._may_start:
+                self._complete()
+            else:  # work for another update had begun, and there was none
+                self._cut([self._start])
+        elif not self.stepped and self.had_backward and (self.by_hand.updates or self.by_hand.seen()):
+            self._cut(self._pending)
+            self._complete()
+
+    def switch_off(self) -> None:
+        self.on = False
+        self.recorder.thread = 0
+        self.modules.remove()
+
+    def retire(self) -> None:
+        """A monitor in the script's own code takes over."""
+        self.on = False
+        self.modules.remove()
+        self.session.abandon()

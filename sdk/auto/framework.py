@@ -1,0 +1,43 @@
+"""Which framework runs the loop: told by the functions that called the optimizer, then by what the model
+is made of."""
+
+from __future__ import annotations
+
+import sys
+from types import FrameType
+
+_FRAMES = 64
+"""A choice: callers that are looked at; frameworks nest deeply."""
+_LOOPS = {
+    "lightning": "lightning",
+    "pytorch_lightning": "lightning",
+    "lightning_fabric": "lightning",
+    "transformers": "transformers",
+    "trl": "trl",
+    "stable_baselines3": "stable_baselines3",
+    "ultralytics": "ultralytics",
+    "fastai": "fastai",
+    "skorch": "skorch",
+    "accelerate": "accelerate",
+    "ignite": "ignite",
+    "composer": "composer",
+    "catalyst": "catalyst",
+    "deepspeed": "deepspeed",
+    "torchrl": "torchrl",
+    "keras": "keras",
+}
+"""Package → framework. The outermost caller counts: the Trainer of one may use the optimizer of another."""
+_LIBRARIES = ("timm", "torch_geometric")
+"""They have no loop of their own; a script that imports one uses its models or data."""
+
+
+def framework_of(frame: FrameType | None) -> str | None:
+    """The framework whose functions lead to this frame; None: the script's own loop."""
+    found = None
+    for _ in range(_FRAMES):
+        if frame is None:
+            break
+        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        found = _LOOPS.get(package, found)
+        frame = frame.f_back
+    return found or next((name for name in _LIBRARIES if name in sys.modules), None)

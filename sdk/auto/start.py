@@ -1,0 +1,77 @@
+"""Starting automatic instrumentation: at once when torch is there, else the moment it is imported."""
+
+from __future__ import annotations
+
+import os
+from types import ModuleType
+from typing import Any
+
+from ..compiler.tracing import find_torch
+from ..loop.session import Session
+from ..loop.warn import warn_once
+from . import registry
+from ._setup import SetUp
+from .import_hook import when_imported
+
+TRIAL = "GPUMON_TRIAL"
+"""Set in a process that is part of an experiment."""
+
+
+def start_auto(monitor_class: Any, name: str | None, explore: bool = False) -> Any:
+    """The auto monitor of this process; made, started and hooked the first time."""
+    running = registry.auto()
+    monitor = running.monitor if running is not None else _start(monitor_class, name)
+    if explore and TRIAL not in os.environ and monitor.recorder.on:
+        _explore(monitor.session)
+    return monitor
+
+
+def _start(monitor_class: Any, name: str | None) -> Any:
+    monitor = monitor_class(name, mode="auto")
+    monitor.start_monitoring()
+    session = monitor.session
+    if isinstance(session, Session):
+        if TRIAL in os.environ:
+            from ..knobs.trial import start_trial
+
+            start_trial(session)
+        setup = SetUp(session.began)
+        session.when_stopped(setup.remove)
+        session.when_stopped(when_imported("torch", lambda torch: _hook(monitor, session, torch, setup)))
+    return monitor
+
+
+def _explore(session: Any) -> None:
+    """Once in a process. The session may be one of the package's other copy, see `registry`."""
+    from ..explore.start import NAME, explore
+
+    def begin(torch: ModuleType) -> None:
+        try:
+            explore(torch, session, lambda: session.recorder.steps)
+        except (AttributeError, ImportError) as error:
+            warn_once(f"this version of torch cannot be explored: {error}")
+
+    if NAME not in session.config:
+        when_imported("torch", begin)
+
+
+def _hook(monitor: Any, session: Session, torch: ModuleType, setup: SetUp) -> None:
+    """Put the hooks into torch. A torch that lacks one of them is left as it is."""
+    from ._recognizer import StepRecognizer
+    from .hooks import install
+
+    find_torch()
+    session.probe.watch_torch()
+    recognizer = StepRecognizer(session, torch, setup)
+    try:
+        session.when_stopped(*install(recognizer, torch))
+        setup.watch(torch)
+    except (AttributeError, ImportError) as error:
+        recognizer.on = False
+        setup.remove()
+        warn_once(f"this version of torch cannot be instrumented automatically: {error}")
+        return
+    recognizer.monitor = monitor
+    session.before_stop = recognizer.finish
+    session.when_stopped(recognizer.switch_off)
+    registry.set_auto(recognizer)

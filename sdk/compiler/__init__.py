@@ -1,0 +1,1 @@
+"""What torch.compile must know about our marks, and what its counters tell us."""

@@ -1,0 +1,109 @@
+"""torch's profiler for a few steps: the device's activity alone, read without a file."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..profiling import turn
+from ._gaps import INTO, Activity, Kernel, Span
+
+_MOST_EVENTS = 100_000
+"""A choice: a window with more is not read; that would take a noticeable part of a second."""
+_COPY, _FILL = "Memcpy", "Memset"
+_PAGEABLE, _WITHIN = "Pageable", "DtoD"
+_WAIT = "Synchronize"
+"""In the names of copies and of calls, as CUPTI and ROCm give them."""
+
+
+class Profiler:
+    """torch's profiler for one device, unless somebody else uses it."""
+
+    def __init__(self, torch: Any, device: Any) -> None:
+        self._torch = torch
+        self._device = device
+        self._profile: Any = None
+        self._restore: Callable[[], None] = lambda: None
+
+    @property
+    def must_wait(self) -> bool:
+        """A window somebody asked for is being taken: ours comes after it."""
+        return turn.is_ours(self._torch)
+
+    def start(self, wanted_elsewhere: Callable[[], None]) -> bool:
+        """Begin; False where it cannot be. A profiler can run once in a process: `wanted_elsewhere` is called
+        when the training starts one of its own."""
+        if not turn.is_free(self._torch):
+            return False
+        made = self._torch.autograd.profiler.profile(
+            use_device=self._device.type, use_cpu=False, use_kineto=True
+        )
+        with turn.quiet():
+            made.__enter__()
+        self._profile = made
+        self._restore = turn.make_way(self._torch, wanted_elsewhere)
+        return True
+
+    def stop(self) -> Activity:
+        """End, which waits for the device; nothing where too much was recorded."""
+        made, self._profile = self._profile, None
+        if made is None:
+            return Activity([], [], [], [])
+        self._restore()
+        with turn.quiet():
+            made.__exit__(None, None, None)
+        events = made.kineto_results.events()
+        return _read(events if len(events) <= _MOST_EVENTS else [], self._device)
+
+
+class _Work(NamedTuple):
+    """Of the device, and which call asked for it."""
+
+    span: Span
+    name: str
+    call: int
+
+
+def _read(events: Sequence[Any], device: Any) -> Activity:
+    """The device's work, from wall-clock ns to those of our marks."""
+    offset = time.time_ns() - time.monotonic_ns()
+    calls: dict[int, Span] = {}
+    work: list[_Work] = []
+    waits: list[Span] = []
+    for event in events:
+        begin, name = event.start_ns() - offset, event.name()
+        span = Span(begin, begin + event.duration_ns())
+        if event.device_type().name == "CPU":
+            calls.setdefault(event.correlation_id(), span)
+            if _WAIT in name:
+                waits.append(span)
+        elif event.device_index() == device.index and not name.startswith(_FILL):
+            work.append(_Work(span, name, event.correlation_id()))
+    return _activity(work, calls, waits)
+
+
+def _activity(work: Sequence[_Work], calls: Mapping[int, Span], waits: list[Span]) -> Activity:
+    kernels: list[Kernel] = []
+    moves: list[Kernel] = []
+    for one in work:
+        begin = calls[one.call].begin if one.call in calls else one.span.begin
+        (moves if _is_copy(one) else kernels).append(Kernel(*one.span, begin, one.name))
+    copies = [one for one in work if _is_copy(one)]
+    into = [one for one in copies if INTO in one.name]
+    held = [one for one in copies if _PAGEABLE in one.name and one.call in calls]
+    # A copy to or from ordinary memory ends with the call: the host waits in it.
+    return Activity(
+        kernels,
+        [one.span for one in into],
+        [one.span for one in into if _PAGEABLE in one.name],
+        waits + [calls[one.call] for one in held if INTO not in one.name],
+        moves,
+        [calls[one.call] for one in held if INTO in one.name and calls[one.call].end >= one.span.begin],
+        [calls[one.call] for one in work if one.call in calls and not _is_copy(one)],
+    )
+
+
+def _is_copy(one: _Work) -> bool:
+    """Between host and device; within the device it is work like any other."""
+    return one.name.startswith(_COPY) and _WITHIN not in one.name

@@ -1,0 +1,136 @@
+"""What the marks of one step say about the device.
+
+Two marks with nothing launched between them (a wait for data, saving a checkpoint): the device's time between
+them is idle time, exactly. Otherwise it is work and gaps together, and only the length of the kernels tells
+them apart.
+
+How far the device is behind the host at a mark is its *lag*. The two clocks have no common zero, so a lag is
+known up to a constant: it is never negative, and an event that had not happened when it was asked for was
+behind by at least that long. Lag zero means that the queue was empty.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from ..core.phases import CHECKPOINT, DATA
+from ._marks import Mark, elapsed_ns
+
+EMPTY_NS, EMPTY_SHARE = 100_000, 0.05
+"""A choice: a lag below this, or below this share of the step, is an empty queue. An event takes some
+microseconds to happen, and the host may be interrupted between its clock and the event."""
+UNKNOWN_SHARE = 0.1
+"""A choice: if more of a step than this may be work or gaps, its idle time is not known."""
+_LAUNCHES_NOTHING = (DATA, CHECKPOINT)
+"""Phases with no work for the device: what is saved is copied from it, which is not its work."""
+_USUAL = 3
+"""A choice: a phase this many times as long as in the window is doing something else. A host that is
+slower for a while makes gaps longer, but hardly that much."""
+_REMEMBERED = 32
+"""A choice: steps whose lags tell where zero is. The clocks drift apart, some microseconds a second."""
+
+
+class TimedStep:
+    """A step whose marks are all recorded."""
+
+    __slots__ = ("flags", "marks", "number", "paused", "pending_at")
+
+    def __init__(self, number: int, flags: int, marks: list[Mark], paused: int = 0) -> None:
+        self.number = number
+        self.flags = flags
+        self.marks = marks
+        self.paused = paused
+        """ns in which the host launched nothing, as far as known: Python collected garbage."""
+        self.pending_at = 0
+        """When its last event was last asked for and had not happened."""
+
+
+class Piece(NamedTuple):
+    """From one mark to the next."""
+
+    phase: int
+    device_ns: int
+    lag_ns: int
+    """At its end."""
+    empty: bool
+    """The queue was empty at its end."""
+
+
+class Lags:
+    """Lags of marks that follow one another without a gap."""
+
+    def __init__(self) -> None:
+        self._last: Mark | None = None
+        self._raw = 0
+        self._zeros: deque[int] = deque(maxlen=_REMEMBERED)
+
+    def of(self, step: TimedStep, device: Sequence[int]) -> list[int]:
+        """The lag at each mark of the step but the first."""
+        if step.marks[0] is not self._last:
+            self._zeros.clear()
+            self._raw = 0
+        raw = [self._raw]
+        for (begin, end), took in zip(pairwise(step.marks), device, strict=True):
+            raw.append(raw[-1] + took - (end.at - begin.at))
+        self._last, self._raw = step.marks[-1], raw[-1]
+        self._zeros.append(max(-min(raw), step.pending_at - step.marks[-1].at - raw[-1]))
+        zero = max(self._zeros)
+        return [one + zero for one in raw[1:]]
+
+
+def pieces(step: TimedStep, lags: Lags) -> list[Piece]:
+    device = [elapsed_ns(begin, end) for begin, end in pairwise(step.marks)]
+    limit = max(EMPTY_NS, EMPTY_SHARE * sum(device))
+    behind = lags.of(step, device)
+    parts = zip(step.marks, device, behind, strict=False)
+    return [Piece(mark.phase, took, lag, lag <= limit) for mark, took, lag in parts]
+
+
+class PhaseWork(NamedTuple):
+    """A phase in the steps of a window, ns a step."""
+
+    kernels: int
+    device_ns: int
+    """From its begin to its end on the device, in the longest of the steps."""
+
+
+def time_by_phase(parts: Sequence[Piece]) -> dict[int, int]:
+    """ns on the device; a phase may come several times (micro-batches)."""
+    found: dict[int, int] = {}
+    for part in parts:
+        found[part.phase] = found.get(part.phase, 0) + part.device_ns
+    return found
+
+
+def idle_by_phase(
+    parts: Sequence[Piece], window: Mapping[int, PhaseWork], paused: int = 0
+) -> dict[int, int] | None:
+    """Idle ns by phase; a phase may have less than none where this step's kernels took longer than those of
+    the window. None: not known. `paused`: see `TimedStep`."""
+    times = time_by_phase(parts)
+    total = sum(times.values())
+    if min(part.lag_ns for part in parts) > total:
+        return {}  # behind by more than a step all the time: the queue cannot have run empty
+    seen = {
+        phase
+        for phase, took in times.items()
+        if phase in window and _is_usual(took - paused, window[phase], total)
+    }
+    if _unknown(parts, seen) > UNKNOWN_SHARE * total:
+        return None
+    idle = {phase: times[phase] - window[phase].kernels for phase in seen}
+    return idle | {phase: times[phase] for phase in _LAUNCHES_NOTHING if phase in times and phase not in seen}
+
+
+def _is_usual(took: int, work: PhaseWork, total: int) -> bool:
+    """Not an evaluation that none of the window's steps had: its kernels were not seen."""
+    return took <= max(_USUAL * work.device_ns, work.device_ns + EMPTY_SHARE * total)
+
+
+def _unknown(parts: Sequence[Piece], seen: Collection[int]) -> int:
+    """ns that may be work or gaps."""
+    known = {*_LAUNCHES_NOTHING, *seen}
+    return sum(part.device_ns for part in parts if part.empty and part.phase not in known)

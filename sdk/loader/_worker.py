@@ -1,0 +1,130 @@
+"""A DataLoader worker records its batches into a small ring of its own."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from array import array
+from collections.abc import Callable
+from typing import Any
+
+from .. import ring
+from ..redact import redact_lines
+from ..sampling.hotspots import Hotspots
+from ..writer import RingWriter, prepare
+from ._timing import FetchTimes, TimedFetcher, clock
+
+SLOTS = 64
+"""A choice: 16 KiB of records. A daemon that reads once a second misses none below 64 batches a second."""
+_PUBLISH = (2, 8)
+"""A choice: batches after which the hot lines so far are shown, since an epoch may be short; and once more
+when there are samples enough. Looking them up takes some milliseconds."""
+SAMPLING_WORKERS = 2
+"""A choice: all workers of a loader run the same code, and what one samples is enough for its lines; two,
+since in a short epoch a worker has few batches."""
+_SAMPLE_EVERY_S = 0.001
+"""A choice: a worker that loads a sample in a few milliseconds shows its lines within a few batches."""
+WAIT, FETCH, COLLATE = range(3)
+_PHASES = {FETCH: "fetch", COLLATE: "collate"}
+
+
+class WorkerInit:
+    """Takes the place of the user's `worker_init_fn` while workers start; calls it first."""
+
+    def __init__(
+        self, own: Callable[[int], Any] | None, meta: dict[str, Any], folder: str, sampling: bool
+    ) -> None:
+        self.own = own
+        self.meta = meta
+        self.folder = folder
+        self.sampling = sampling
+
+    def __call__(self, worker: int) -> None:
+        if self.own is not None:
+            self.own(worker)
+        began = time.thread_time_ns()
+        try:
+            sampling = self.sampling and worker < SAMPLING_WORKERS
+            recorder = WorkerRecorder(worker, self.meta, self.folder, sampling)
+            watch(recorder)
+            recorder.spend(time.thread_time_ns() - began)
+        except (OSError, ValueError, ImportError, AttributeError):
+            return  # no room, no right, another torch: a worker works without its ring, too
+
+
+class WorkerRecorder:
+    """One record per batch: waited, fetched, collated."""
+
+    def __init__(self, worker: int, meta: dict[str, Any], folder: str, sampling: bool) -> None:
+        self._meta = {**meta, "worker_id": worker, "pid": os.getpid()}
+        prepare(folder)
+        name = f"{meta['run']}.{meta['rank']}.w{worker}.{os.getpid()}{ring.SUFFIX}"
+        self._writer = RingWriter(os.path.join(folder, name), self._meta, slots=SLOTS)
+        self._writer.max_bytes = 0
+        self._record = array("Q", ring.EMPTY_RECORD)
+        self._last = clock()
+        self._times = FetchTimes()
+        self._fetcher: TimedFetcher | None = None
+        self._sampling_ns = 0
+        """What of the sampling is accounted for."""
+        self._hotspots = Hotspots(threading.get_ident(), self, _PHASES.__getitem__) if sampling else None
+
+    def wrap(self, fetcher: Any) -> Any:
+        self._fetcher = TimedFetcher(fetcher, self._times, self.batch)
+        if self._hotspots is not None:
+            self._hotspots.start(_SAMPLE_EVERY_S)
+        return self._fetcher
+
+    def spend(self, ns: int) -> None:
+        """What recording has cost this worker so far is in its ring."""
+        self._writer.words[ring.H_OVERHEAD] += ns
+
+    def batch(self, began: int, collate: int, ended: int, samples: int) -> None:
+        """A batch is ready: its record goes from the end of the last one to here."""
+        record = self._record
+        record[ring.W_BEGIN], record[ring.W_END] = self._last, ended
+        record[ring.W_SAMPLES] = samples
+        record[ring.W_PHASES + WAIT] = max(0, began - self._last)
+        record[ring.W_PHASES + FETCH] = collate - began
+        record[ring.W_PHASES + COLLATE] = ended - collate
+        self._last = ended
+        self._writer.commit(record)
+        self._writer.words[ring.H_LIVE] = ring.pack_live(WAIT, ended)
+        self.spend(clock() - ended)
+        if self._hotspots is not None:
+            self._sampled(self._hotspots)
+
+    @property
+    def phase(self) -> int:
+        """What the worker does now, for the sampler; waiting is not ours to explain."""
+        fetcher = self._fetcher
+        if fetcher is None or not fetcher.busy:
+            return -1
+        return COLLATE if fetcher.collate.began else FETCH
+
+    def _sampled(self, hotspots: Hotspots) -> None:
+        """A batch is done while samples are taken: show what they say now and then, and at the end."""
+        began = time.thread_time_ns()
+        over = not hotspots.running
+        hotspots.step()
+        if (over or self._writer.head in _PUBLISH) and (spots := hotspots.evaluate().result()):
+            self._meta["config"] = {"hotspots": redact_lines(spots)}
+            self._writer.write_meta(self._meta)
+        if over:
+            self._hotspots = None
+        spent, self._sampling_ns = self._sampling_ns, hotspots.spent_ns
+        self.spend(self._sampling_ns - spent + time.thread_time_ns() - began)
+
+
+def watch(recorder: WorkerRecorder) -> None:
+    """Every fetcher this worker makes from now on is timed. The first is made right after this."""
+    from torch.utils import data
+
+    kind: Any = data._DatasetKind
+    create = kind.create_fetcher
+
+    def create_fetcher(*args: Any, **kwargs: Any) -> Any:
+        return recorder.wrap(create(*args, **kwargs))
+
+    kind.create_fetcher = staticmethod(create_fetcher)

@@ -1,0 +1,62 @@
+"""The rings of a run's loader workers, seen from the process that starts them: which workers sample, what
+earlier ones found, what recording cost them, and when a ring can go."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import importlib
+import os
+from collections.abc import Callable
+from typing import Any
+
+from .. import ring
+from ..writer import is_locked
+
+
+class WorkerRings:
+    """Workers come and go with every epoch; a generation is all that start together."""
+
+    def __init__(self, meta: Callable[[], dict[str, Any]]) -> None:
+        self._meta = meta
+        self._generations, self._next_sampled = 0, 1
+        self._sampled = False
+        self._known: set[str] = set()
+        self.config: dict[str, Any] = {}
+        """The hot lines of the workers that sampled last: those after them show these."""
+        self.spent_ns = 0
+
+    def next_generation(self, folder: str) -> bool:
+        """Workers are about to start; whether they are to sample. Their code is the same in every epoch, so
+        the 1st, 4th, 16th, … generation does."""
+        for name in self.read_new(folder):  # two generations old: everybody had an epoch's time to read it
+            with contextlib.suppress(OSError):
+                if not is_locked(os.path.join(folder, name)):
+                    os.unlink(os.path.join(folder, name))
+        self._generations += 1
+        self._sampled = self._generations == self._next_sampled
+        if self._sampled:
+            self._next_sampled *= 4
+            importlib.import_module("..structure.work", __package__)  # once here, not in every forked worker
+        return self._sampled
+
+    def read_new(self, folder: str) -> set[str]:
+        """Read the rings that are new since the last time; gives the others."""
+        meta = self._meta()
+        found = set(glob.glob(f"{meta.get('run')}.{meta.get('rank')}.w*", root_dir=folder))
+        before, self._known = self._known, found
+        for name in found - before:
+            self._read(os.path.join(folder, name))
+        return found & before
+
+    def _read(self, path: str) -> None:
+        """A worker that has ended, or soon will."""
+        with contextlib.suppress(OSError, ValueError):
+            fd = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+            try:
+                self.spent_ns += ring.read_header(fd, os.fstat(fd).st_size).overhead_ns
+                config = (ring.read_meta(fd) or {}).get("config") if self._sampled else None
+            finally:
+                os.close(fd)
+            if config:
+                self.config = config

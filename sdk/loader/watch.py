@@ -1,0 +1,128 @@
+"""Inside the loader: where its time goes, in this process and in its workers."""
+
+from __future__ import annotations
+
+import os
+import sys
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from .. import ring
+from ._timing import ENOUGH, FetchTimes, TimedFetcher, TimedPin, TimedSampler, clock
+from ._worker import WorkerInit
+from ._worker_rings import WorkerRings
+
+
+def is_dataloader(batches: Any) -> bool:
+    """A torch DataLoader, told by what we need of it (torch may not even be imported)."""
+    return all(hasattr(batches, name) for name in ("dataset", "num_workers", "worker_init_fn", "collate_fn"))
+
+
+class LoaderWatch:
+    """Wraps the parts of a DataLoader's iterator, and remembers the loader for the probe."""
+
+    def __init__(self, meta: Callable[[], dict[str, Any]], folder: Callable[[], str | None]) -> None:
+        self._meta = meta
+        self._folder = folder
+        """Where worker rings go; None: nowhere."""
+        self.times = FetchTimes()
+        self.loader: Any = None
+        self.epochs_started = 0
+        self.workers_started = 0
+        self._workers = WorkerRings(meta)
+        self._cost_ns = 0
+        self._iterator: Callable[[], Any] = lambda: None
+        """The newest iterator, if it is still there; its workers must not live longer because of us."""
+        self._timing = True
+        self._ticks = 0
+        self._pin: TimedPin | None = None
+
+    def started(self, loader: Any, make_iterator: Callable[[Any], Any]) -> Any:
+        """Make the loader's iterator, with our timing in it."""
+        self.loader = loader
+        self.epochs_started += 1
+        iterator = self._with_workers(loader, make_iterator) if loader.num_workers else make_iterator(loader)
+        self._iterator = weakref.ref(iterator)
+        if self._timing:
+            self._time(iterator)
+        return iterator
+
+    def tick(self) -> None:
+        """Once a second. Timers cost every batch some microseconds: they are in until there are `ENOUGH`
+        batches, then one second in eight."""
+        self._ticks += 1
+        wanted = self.times.indices < ENOUGH or self._ticks % 8 == 0
+        if wanted == self._timing:
+            return
+        self._timing = wanted
+        iterator = self._iterator()
+        if iterator is not None:
+            (self._time if wanted else self._untime)(iterator)
+
+    def _with_workers(self, loader: Any, make_iterator: Callable[[Any], Any]) -> Any:
+        """Workers are told to record by their init function, which also works for spawned ones."""
+        own = loader.worker_init_fn
+        folder = self._folder()
+        if folder is None or isinstance(own, WorkerInit):
+            return make_iterator(loader)
+        had = getattr(loader, "_iterator", None)
+        began = clock()
+        sampling = self._workers.next_generation(folder)
+        loader.worker_init_fn = WorkerInit(own, self._worker_meta(loader), folder, sampling)
+        self._cost_ns += clock() - began
+        try:
+            iterator = make_iterator(loader)
+        finally:
+            loader.worker_init_fn = own
+        if iterator is not had:
+            self.workers_started += loader.num_workers
+        return iterator
+
+    def _worker_meta(self, loader: Any) -> dict[str, Any]:
+        meta = self._meta()
+        keep = ("run", "name", "rank", "world", "host", "user", "sdk_version")
+        return {
+            "kind": ring.KIND_WORKER,
+            **{key: meta.get(key) for key in keep},
+            "parent_pid": os.getpid(),
+            "dataset": type(loader.dataset).__name__,
+            "config": self._workers.config,
+        }
+
+    def _time(self, iterator: Any) -> None:
+        source = getattr(iterator, "_sampler_iter", None)
+        if source is not None and not isinstance(source, TimedSampler):
+            iterator._sampler_iter = TimedSampler(source, self.times)
+        fetcher = getattr(iterator, "_dataset_fetcher", None)
+        if fetcher is not None and hasattr(fetcher, "collate_fn") and not isinstance(fetcher, TimedFetcher):
+            iterator._dataset_fetcher = TimedFetcher(fetcher, self.times)
+        module = sys.modules.get("torch.utils.data._utils.pin_memory")
+        if getattr(iterator, "_pin_memory", False) and module is not None and self._pin is None:
+            self._pin = TimedPin(module, self.times)
+
+    def _untime(self, iterator: Any) -> None:
+        if isinstance(iterator._sampler_iter, TimedSampler):
+            iterator._sampler_iter = iterator._sampler_iter.source
+        if isinstance(getattr(iterator, "_dataset_fetcher", None), TimedFetcher):
+            iterator._dataset_fetcher = iterator._dataset_fetcher.fetcher
+        self.close()
+
+    def take_cost(self) -> int:
+        """ns spent since this was asked last: here on starting workers, and by the workers themselves as far
+        as their rings have been read."""
+        cost, self._cost_ns = self._cost_ns + self._workers.spent_ns, 0
+        self._workers.spent_ns = 0
+        return cost
+
+    def run_ends(self) -> None:
+        """Read what the last workers have spent."""
+        folder = self._folder()
+        if folder is not None and self.workers_started:
+            self._workers.read_new(folder)
+
+    def close(self) -> None:
+        """Take out what is not part of an iterator."""
+        if self._pin is not None:
+            self._pin.remove()
+            self._pin = None

@@ -1,0 +1,38 @@
+"""Events from outside the loop that recorders must handle: garbage collections and forks."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Callable
+
+from ..core import NATIVE
+from ..sampling.step_profile import StepProfile
+from .recorder import Recorder, alive
+
+
+def watch_gc(recorder: Recorder) -> Callable[[], None]:
+    """Count garbage collections into the recorder; gives the function that stops it. Only where the callback
+    is in C: a collection can come anywhere, and Ctrl-C inside a Python callback would be lost there."""
+    if not NATIVE:
+        return lambda: None
+    callback = recorder.collected
+    gc.callbacks.append(callback)
+    return lambda: gc.callbacks.remove(callback) if callback in gc.callbacks else None
+
+
+def _silence_after_fork() -> None:
+    """A forked child shares the mapping: it must never write there. If the parent was sampling, the child
+    inherits its switch interval and profile function, but not the thread that would put them back."""
+    there = alive()
+    for recorder in there:
+        recorder.switch_off()
+    if there and sys.getswitchinterval() < 0.001:
+        sys.setswitchinterval(0.005)  # Python's own default
+    if there and isinstance(getattr(sys.getprofile(), "__self__", None), StepProfile):
+        sys.setprofile(None)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_silence_after_fork)

@@ -1,0 +1,88 @@
+"""Removes secrets from command lines before anybody else can read them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+HIDDEN = "***"
+
+_SECRET_WORDS = frozenset(
+    ("apikey", "auth", "authorization", "bearer", "credential", "credentials", "key", "passphrase", "passwd",
+     "password", "pat", "pwd", "secret", "token")
+)  # fmt: skip
+"""Parts of an option's or a variable's name that make its value a secret. Whole parts: `--max-tokens`,
+`--tokenizer` and `--monkey` have none of them."""
+_NAME = re.compile(r"-{0,2}[A-Za-z][\w.-]*")
+_PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+"""Of `api_key`, `api-key`, `apiKey` and `API_KEY` alike."""
+_LOGIN_IN_URL = re.compile(r"(?<=://)[^/@\s]+(?=@)")
+_SECRET_IN_URL = re.compile(
+    r"([?&](?:[\w.-]*[_.-])?(?:key|token|secret|password|signature|sig|auth)=)[^&#\s]+", re.IGNORECASE
+)
+_TOKEN = re.compile(
+    r"\b(?:hf_|sk-|pk-|rk_|gh[opsur]_|github_pat_|glpat-|xox[abpr]-|AKIA|ASIA|ya29\.|npm_|pypi-|dckr_pat_)"
+    r"[\w-]{10,}|\beyJ[\w-]{10,}\.[\w-]{10,}(?:\.[\w-]+)?"
+)
+"""Tokens that are known by their beginning: of model hubs, code forges, clouds, and web tokens."""
+_IN_QUOTES = re.compile(r"""([A-Za-z_][\w.-]*)(["']?\s*[=:]\s*)(["'])([^"']+)\3""")
+"""`token="…"` in code, `"token": "…"` in JSON."""
+_BEARER = re.compile(r"((?:authorization\s*:\s*)?(?:bearer|basic)\s+)\S+", re.IGNORECASE)
+
+
+def redact(words: Sequence[str]) -> list[str]:
+    """The words of a command line, each secret replaced by ``***``: values of options and variables whose
+    name says so, logins in URLs, and tokens known by their shape."""
+    found: list[str] = []
+    for at, word in enumerate(words):
+        before = words[at - 1] if at else ""
+        found.append(HIDDEN if _is_value_of(before, word) else _redact_word(word))
+    return found
+
+
+def redact_text(text: str) -> str:
+    """The same for a command line in one piece, as it was joined with spaces."""
+    return " ".join(redact(text.split(" ")))
+
+
+def _is_value_of(option: str, word: str) -> bool:
+    """`--wandb-key abc`: the word after an option that asks for a secret, unless it is an option itself."""
+    is_option = option.startswith("-") and "=" not in option
+    return is_option and not word.startswith("-") and _names_secret(option)
+
+
+def _redact_word(word: str) -> str:
+    name, equals, value = word.partition("=")
+    if equals and value and _names_secret(name):
+        return f"{name}={HIDDEN}"
+    return redact_source(word)
+
+
+def redact_source(text: str) -> str:
+    """A line of code or JSON, each secret in it replaced."""
+    word = _IN_QUOTES.sub(_hide_value, text)
+    word = _LOGIN_IN_URL.sub(HIDDEN, word)
+    word = _SECRET_IN_URL.sub(rf"\1{HIDDEN}", word)
+    word = _BEARER.sub(rf"\1{HIDDEN}", word)
+    return _TOKEN.sub(HIDDEN, word)
+
+
+def redact_lines(found: Any) -> Any:
+    """The same for every text in lists and mappings: what was found out about lines of source."""
+    if isinstance(found, str):
+        return redact_source(found)
+    if isinstance(found, dict):
+        return {key: redact_lines(value) for key, value in found.items()}
+    return [redact_lines(one) for one in found] if isinstance(found, list) else found
+
+
+def _hide_value(found: re.Match[str]) -> str:
+    name, between, quote, _ = found.groups()
+    return f"{name}{between}{quote}{HIDDEN}{quote}" if _names_secret(name) else found.group()
+
+
+def _names_secret(name: str) -> bool:
+    if not _NAME.fullmatch(name):
+        return False
+    return any(part.lower() in _SECRET_WORDS for part in _PARTS.findall(name))

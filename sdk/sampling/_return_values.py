@@ -1,0 +1,104 @@
+"""Functions of the user that return the same in every step: a constant that is computed again and again.
+
+Told from what they return (a checksum of arrays and CPU tensors), so it holds for a function that reads
+globals as well as for one with arguments. What lies on a device is not read: that would wait for it.
+"""
+
+from __future__ import annotations
+
+import sys
+import zlib
+from itertools import islice
+from types import CodeType
+from typing import Any
+
+MOST_CALLS = 3
+"""A choice: calls of one function in a step that are compared."""
+MOST_BYTES = 4 << 20
+"""A choice: of larger arrays a checksum covers only evenly spaced elements, about this many bytes."""
+LEAST_PAIRS = 1
+"""Steps that must agree with the one before them: a step of many calls is profiled only twice."""
+_FEW = 8
+"""A choice: items at either end of a container that are compared."""
+_PLAIN = (str, bytes, int, float, bool, type(None))
+
+
+class ReturnValues:
+    """Checksums of what each function returned in this step and in the one before."""
+
+    def __init__(self) -> None:
+        self._now: dict[CodeType, list[int | None]] = {}
+        self._before: dict[CodeType, list[int | None]] = {}
+        self._pairs: dict[CodeType, int] = {}
+        self._changed: set[CodeType] = set()
+
+    def returned(self, code: CodeType, value: Any) -> None:
+        """A call has ended. A function that has once returned something else is left alone."""
+        if code in self._changed:
+            return
+        fingerprints = self._now.setdefault(code, [])
+        if len(fingerprints) < MOST_CALLS:
+            try:
+                fingerprints.append(fingerprint(value))
+            except (RuntimeError, TypeError, ValueError):  # an array that cannot be read as bytes
+                fingerprints.append(None)
+
+    def step(self) -> None:
+        """A step has ended: compare it with the one before."""
+        for code, fingerprints in self._now.items():
+            before = self._before.get(code)
+            if None in fingerprints or (before is not None and before != fingerprints):
+                self._changed.add(code)
+            elif before is not None:
+                self._pairs[code] = self._pairs.get(code, 0) + 1
+        self._before, self._now = self._now, {}
+
+    def constant(self, file: str, line: int, name: str) -> bool:
+        """Whether the function around this line has returned the same in all steps seen."""
+        return any(
+            pairs >= LEAST_PAIRS and code not in self._changed and _holds(code, file, line, name)
+            for code, pairs in self._pairs.items()
+        )
+
+
+def _holds(code: CodeType, file: str, line: int, name: str) -> bool:
+    if code.co_filename != file or code.co_name != name:
+        return False
+    lines = [at for _, _, at in code.co_lines() if at]
+    return bool(lines) and min(lines) <= line <= max(lines)
+
+
+def fingerprint(value: Any) -> int | None:
+    """A number that identifies the value; None where there is none: no array in it, or not readable."""
+    if isinstance(value, tuple | list):
+        fingerprints = [_part(one) for one in (*value[:_FEW], *value[-_FEW:])]
+        told = any(not isinstance(one, _PLAIN) for one in value[:_FEW]) or len(value) > _FEW
+        return hash((len(value), *fingerprints)) if told and None not in fingerprints else None
+    if isinstance(value, dict):
+        return fingerprint([len(value), *islice(value.items(), _FEW)])
+    return _array(value)
+
+
+def _part(value: Any) -> int | None:
+    return hash(value) if isinstance(value, _PLAIN) else fingerprint(value)
+
+
+def _array(value: Any) -> int | None:
+    """Checksum of an array's bytes; of a large one, of evenly spaced elements."""
+    torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
+    if torch is not None and isinstance(value, torch.Tensor):
+        if value.requires_grad or value.device.type != "cpu" or value.layout != torch.strided:
+            return None
+        if value.numel() * value.element_size() > MOST_BYTES and not value.is_contiguous():
+            return None  # an expanded view may be far larger than what is behind it
+        flat = value.detach().reshape(-1)
+        flat = flat[:: 1 + flat.numel() * flat.element_size() // MOST_BYTES].contiguous()
+        raw = flat.view(torch.uint8).numpy() if flat.numel() > 1 else None
+    elif numpy is not None and isinstance(value, numpy.ndarray) and value.dtype.kind in "biufcSU":
+        if value.nbytes > MOST_BYTES and not value.flags.c_contiguous:
+            return None
+        flat = value.reshape(-1)[:: 1 + value.nbytes // MOST_BYTES]
+        raw = numpy.ascontiguousarray(flat).view(numpy.uint8) if flat.size > 1 else None
+    else:
+        return None
+    return None if raw is None else hash((tuple(value.shape), zlib.crc32(raw)))

@@ -1,0 +1,140 @@
+"""The stack samplers: the C one where it is built, else one that uses `faulthandler`.
+
+Both run in a thread of their own and give raw samples, (phase, ns, ns on a core, ns waiting for one, stack).
+What a stack says is looked up later, by `frames`, when the loop is not being watched.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import time
+from bisect import bisect_right
+from types import CodeType
+from typing import Any, Protocol
+
+from ._budget import SHARE
+from ._stacks import Frame, StackReader, parse
+from ._thread_clock import ThreadClock
+
+RawSample = tuple[int, int, int, int, Any]
+_LOWEST_SWITCH_S = 0.0005
+"""A choice: how often a thread that waits for the interpreter lock asks for it at most."""
+
+
+class Subject(Protocol):
+    """What is sampled: `phase` is a number, below zero when there is nothing to see."""
+
+    @property
+    def phase(self) -> int: ...
+
+
+class Sampler(Protocol):
+    """Samples one thread; `run` is called in a thread of its own."""
+
+    @property
+    def spent_ns(self) -> int: ...
+    @property
+    def taken(self) -> int: ...
+
+    def run(self, interval_ns: int, longest_ns: int, most: int, is_main: bool, schedstat: int, /) -> bool: ...
+    def stop(self) -> None: ...
+    def take(self) -> list[RawSample]: ...
+
+
+class FaulthandlerSampler:
+    """For where there is no C compiler. Reading a stack takes it a few hundred microseconds with the
+    interpreter lock held, so it keeps the time between two samples long enough for its share."""
+
+    def __init__(self, subject: Subject, thread: int) -> None:
+        self._subject = subject
+        self._thread = thread
+        self._samples: list[RawSample] = []
+        self._running = False
+        self.spent_ns = self.taken = 0
+
+    def run(self, interval_ns: int, longest_ns: int, most: int, _: bool, __: int, /) -> bool:
+        self._running = True
+        switch = sys.getswitchinterval()
+        sys.setswitchinterval(min(switch, max(_LOWEST_SWITCH_S, interval_ns / 1e9)))
+        try:
+            self._sample(interval_ns, longest_ns, most)
+        finally:
+            sys.setswitchinterval(switch)
+            self._running = False
+        return True
+
+    def _sample(self, interval_ns: int, longest_ns: int, most: int) -> None:
+        clock, stack = ThreadClock(self._thread), StackReader(self._thread)
+        first = last = time.monotonic_ns()
+        busy = clock.read()
+        enough = self.taken + most
+        while self._running and self.taken < enough and last - first < longest_ns:
+            time.sleep(interval_ns / 1e9)
+            now, spent = time.monotonic_ns(), time.thread_time_ns()
+            text, phase, busy_now = stack.dump(), self._phase(), clock.read()
+            if text and phase >= 0:
+                times = now - last, busy_now[0] - busy[0], busy_now[1] - busy[1]
+                self._samples.append((phase, *times, (self._thread, text)))
+                self.taken += 1
+            last, busy = now, busy_now
+            spent = time.thread_time_ns() - spent
+            self.spent_ns += spent
+            interval_ns = max(interval_ns, int(spent / SHARE))
+        stack.close()
+        clock.close()
+
+    def _phase(self) -> int:
+        try:
+            return self._subject.phase
+        except ValueError:  # the ring is growing right now
+            return -1
+
+    def stop(self) -> None:
+        self._running = False
+
+    def take(self) -> list[RawSample]:
+        taken, self._samples = self._samples, []
+        return taken
+
+
+def _best() -> Any:
+    if os.environ.get("GPUMON_PURE", "") not in ("", "0"):
+        return FaulthandlerSampler
+    try:
+        return importlib.import_module("._native", __package__).Sampler
+    except ImportError:
+        return FaulthandlerSampler
+
+
+BestSampler = _best()
+
+
+class Lines:
+    """Code objects and offsets → frames; each is looked up once."""
+
+    def __init__(self) -> None:
+        self._frames: dict[tuple[CodeType, int], Frame] = {}
+        self._starts: dict[CodeType, tuple[list[int], list[int]]] = {}
+
+    def frames(self, stack: Any) -> list[Frame]:
+        """Innermost call first, whichever sampler read the stack."""
+        if len(stack) == 2 and isinstance(stack[1], bytes):
+            return parse(stack[1], stack[0])
+        return [self._frame(stack[at], stack[at + 1]) for at in range(0, len(stack), 2)]
+
+    def _frame(self, code: CodeType, offset: int) -> Frame:
+        found = self._frames.get((code, offset))
+        if found is None:
+            found = Frame(code.co_filename, self._line(code, offset), code.co_name)
+            self._frames[code, offset] = found
+        return found
+
+    def _line(self, code: CodeType, offset: int) -> int:
+        if code not in self._starts:
+            known = [(start, line) for start, _, line in code.co_lines() if line]
+            self._starts[code] = [start for start, _ in known], [line for _, line in known]
+        starts, lines = self._starts[code]
+        at = bisect_right(starts, max(0, offset)) - 1
+        return lines[at] if at >= 0 else code.co_firstlineno

@@ -1,0 +1,158 @@
+"""Which line of the user's code the time goes to, from a short-lived sampling thread.
+
+Sampling another thread's stack neither changes what the code computes nor what dynamo sees. While samples are
+taken they are only kept; what they say is worked out afterwards. Each sample also says how long the sampled
+thread ran: that tells working from waiting.
+"""
+
+from __future__ import annotations
+
+import _thread
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from ..structure.files import is_user_file, library_module
+from ..structure.places import Place
+from ._hot_lines import CHECKPOINT, MODULE, HotLines, Sample
+from ._samplers import BestSampler, Lines, RawSample, Sampler, Subject
+from ._stacks import Frame
+from ._thread_clock import ThreadClock
+
+ENOUGH = 120
+"""A choice: samples in one window. A line with a tenth of the time is then seen about twelve times."""
+MAX_WINDOWS = 4
+"""A choice: full windows after which a profile gets no more samples."""
+LONGEST_S = 3.0
+"""A choice: seconds a window lasts at most, however slow the steps."""
+_JOIN_S = 0.5
+"""A choice: seconds to wait for the sampling thread; it sleeps a few milliseconds at most."""
+FRAMEWORKS = (
+    "transformers",
+    "lightning",
+    "pytorch_lightning",
+    "accelerate",
+    "fastai",
+    "ultralytics",
+    "skorch",
+)
+"""Packages that run the training loop themselves: what is to be changed is a setting of theirs."""
+
+
+class Hotspots:
+    """Samples one thread for a while and adds up. `subject.phase` numbers what it does; `name` names it."""
+
+    def __init__(self, thread: int, subject: Subject, name: Callable[[int], str]) -> None:
+        self._thread = thread
+        self._subject = subject
+        self._name = name
+        self._sampler: Sampler | None = None
+        self._ended: Any = None
+        """A lock that the sampling thread holds while it runs."""
+        self._seen: list[list[RawSample]] = []
+        """Samples by step, until `evaluate` adds them up."""
+        self._code = Lines()
+        self._lines = HotLines()
+        self._forgotten = 0
+
+    @property
+    def samples(self) -> int:
+        """Samples since the begin, or since `forget`."""
+        return (self._sampler.taken if self._sampler else 0) - self._forgotten
+
+    @property
+    def spent_ns(self) -> int:
+        """What sampling took so far: of the sampled thread, and of a core beside it."""
+        return self._sampler.spent_ns if self._sampler else 0
+
+    @property
+    def running(self) -> bool:
+        return self._ended is not None and bool(self._ended.locked())
+
+    def watch(self, thread: int) -> None:
+        """Sample this thread from the next window on."""
+        if thread != self._thread:
+            self._thread, self._sampler, self._forgotten = thread, None, 0
+
+    def start(self, every_s: float) -> None:
+        if self.running or self.samples >= ENOUGH * MAX_WINDOWS:
+            return
+        # Not a `threading.Thread`: Python code runs when one is freed, and a Ctrl-C at that moment is lost.
+        ended = _thread.allocate_lock()
+        ended.acquire()
+        _thread.start_new_thread(self._run, (every_s, ended))
+        self._ended = ended
+
+    def _run(self, every_s: float, ended: Any) -> None:
+        try:
+            self._sample(every_s)
+        except Exception:  # noqa: BLE001 — at interpreter exit anything may be gone; a sample less is no matter
+            return
+        finally:
+            ended.release()
+
+    def _sample(self, every_s: float) -> None:
+        clock = ThreadClock(self._thread)
+        if self._sampler is None:
+            self._sampler = BestSampler(self._subject, self._thread)
+        is_main = self._thread == threading.main_thread().ident
+        self._sampler.run(int(every_s * 1e9), int(LONGEST_S * 1e9), ENOUGH, is_main, clock.fd)
+        clock.close()
+
+    def step(self) -> None:
+        """A step (a batch) has ended: what was seen in it counts. After the last one nothing does."""
+        if self._sampler is not None and (taken := self._sampler.take()):
+            self._seen.append(taken)
+
+    def stop(self) -> None:
+        """End the window and wait for the thread; it sleeps at most one interval."""
+        if self._sampler is not None:
+            self._sampler.stop()
+        if self._ended is not None and self._ended.acquire(timeout=_JOIN_S):
+            self._ended.release()
+
+    def forget(self) -> None:
+        """Begin anew: the run may have changed since."""
+        self._lines.forget()
+        self._seen = []
+        self._forgotten += self.samples
+
+    def evaluate(self) -> HotLines:
+        """The lines, with everything seen up to now added up."""
+        seen, self._seen = self._seen, []
+        for step in seen:
+            found = [(raw, self._code.frames(raw[-1])) for raw in step]
+            self._lines.count([self._told(raw, frames) for raw, frames in found if frames])
+        return self._lines
+
+    def _told(self, raw: RawSample, frames: list[Frame]) -> Sample:
+        phase, ns, cpu, queued, _ = raw
+        name = self._name(phase)
+        places, entered = _user_frames(frames)
+        innermost = frames[0].name if entered is not None else ""
+        recomputed = any(frame.file.endswith(CHECKPOINT) for frame in frames)
+        framework = _framework(frames) if name == "backward" else ""
+        called = f"{library_module(entered.file)}.{entered.name}" if entered is not None else ""
+        spent = max(0, ns - queued)  # others had the core meanwhile: that is no work of this line
+        return Sample(name, places, spent, cpu, innermost, called, recomputed, framework)
+
+
+def _user_frames(frames: list[Frame]) -> tuple[tuple[Place, ...], Frame | None]:
+    """The frames of user code, innermost first (else the leaf); the library's frame called from the first."""
+    users: list[Place] = []
+    entered: Frame | None = None
+    below: Frame | None = None
+    module = False
+    for frame in frames:
+        if is_user_file(frame.file):
+            users.append(Place(*frame, module))
+            entered, module = (below if len(users) == 1 else entered), False
+        else:
+            module = module or frame.file.endswith(MODULE)
+        below = frame
+    return tuple(users) or (Place(*frames[0]),), entered
+
+
+def _framework(frames: list[Frame]) -> str:
+    packages = {library_module(frame.file).partition(".")[0] for frame in frames}
+    return next((name for name in FRAMEWORKS if name in packages), "")

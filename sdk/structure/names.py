@@ -1,0 +1,250 @@
+"""What a call in the user's code calls: a library function by its dotted name, or a definition of the user's.
+
+Names are followed through imports, assignments and attributes of `self`. "torch.save" is that function,
+"logging.getLogger().info" a method of what another call returned, "?.item" a method of something unknown.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import sys
+from typing import NamedTuple
+
+from .source import Definition, Function, Scope, Source, read
+
+UNKNOWN = "?"
+_DEEPEST = 12
+"""A choice: names, attributes and assignments followed one after the other."""
+
+
+class Target(NamedTuple):
+    """What an expression refers to."""
+
+    api: str
+    """Dotted name of a library object, or one that begins with "?"."""
+    node: Definition | None = None
+    """The user's own definition."""
+    source: Source | None = None
+    """Where that is."""
+    made: bool = False
+    """An instance of the class, or what the function returned, not the definition itself."""
+
+
+NOTHING = Target(UNKNOWN)
+
+
+class Names:
+    """The names of one file."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self._imports: dict[Scope, dict[str, str]] = {}
+        self._bound: dict[Scope, dict[str, list[ast.expr | None]]] = {}
+        self._defined: dict[Scope, dict[str, Definition]] = {}
+        self._attributes: dict[ast.ClassDef, dict[str, list[tuple[ast.expr, Function]]]] = {}
+        self.methods = {
+            one.name
+            for owner in source.names
+            if isinstance(owner, ast.ClassDef)
+            for one in owner.body
+            if isinstance(one, Function)
+        }
+        """Names of the user's own methods: a method of something unknown may be one of them."""
+
+    def resolve(self, node: ast.expr, scope: Scope, depth: int = 0) -> Target:
+        """What an expression in a scope refers to."""
+        if depth > _DEEPEST:
+            return NOTHING
+        if isinstance(node, ast.Name):
+            return self._name(node.id, scope, depth + 1)
+        if isinstance(node, ast.Attribute):
+            return self._attribute(node, scope, depth + 1)
+        if isinstance(node, ast.Call):
+            found = self.resolve(node.func, scope, depth + 1)
+            return found._replace(api=f"{found.api}()", made=True)
+        if isinstance(node, ast.Await | ast.NamedExpr):
+            return self.resolve(node.value, scope, depth + 1)
+        return NOTHING
+
+    def _name(self, name: str, scope: Scope, depth: int) -> Target:
+        for place in self._scopes(scope):
+            imported = self._imported(place).get(name)
+            if imported is not None:
+                return _module_member(imported)
+            values = self.bindings(place).get(name)
+            if values is not None:
+                return self._assigned(values, place, depth)
+            local = self._definitions(place).get(name)
+            if local is not None:
+                return Target("", local, self.source)
+        return Target(f"builtins.{name}") if hasattr(builtins, name) else NOTHING
+
+    def is_variable(self, name: str, scope: Scope) -> bool:
+        """A name that holds a value: no module, no builtin, no function or class of the file."""
+        for place in self._scopes(scope):
+            if name in self.bindings(place):
+                return True
+            if name in self._definitions(place) or name in self._imported(place):
+                return False
+        return not hasattr(builtins, name)
+
+    def _scopes(self, scope: Scope) -> list[Scope]:
+        """A scope and those around it, as Python looks names up."""
+        outer = [one for one in self.source.outward(scope) if isinstance(one, Scope)]
+        return [scope, *outer]
+
+    def _assigned(self, values: list[ast.expr | None], scope: Scope, depth: int) -> Target:
+        """What a name with these assigned values refers to: the same for all of them, or unknown."""
+        found = {self.resolve(one, scope, depth) if one is not None else NOTHING for one in values}
+        return found.pop() if len(found) == 1 else NOTHING
+
+    def _attribute(self, node: ast.Attribute, scope: Scope, depth: int) -> Target:
+        owner = self.source.owner(scope)
+        if isinstance(node.value, ast.Name) and owner is not None and node.value.id == self_name(scope):
+            return self._of_self(owner, node.attr, depth)
+        base = self.resolve(node.value, scope, depth)
+        if isinstance(base.node, ast.ClassDef) and base.source is not None:
+            method = _method(base.node, node.attr)
+            return Target("", method, base.source) if method else Target(f"{UNKNOWN}.{node.attr}")
+        if base.node is not None:
+            return Target(f"{UNKNOWN}.{node.attr}")
+        return _module_member(f"{base.api}.{node.attr}")
+
+    def _of_self(self, owner: ast.ClassDef, attribute: str, depth: int) -> Target:
+        method = _method(owner, attribute)
+        if method is not None:
+            return Target("", method, self.source)
+        values = self._own(owner).get(attribute, [])
+        found = {self.resolve(value, scope, depth) for value, scope in values}
+        if len(found) == 1:
+            return found.pop()
+        bases = [self.resolve(one, self.source.scope(owner), depth).api for one in owner.bases]
+        module = any(base.startswith("torch.nn.") for base in bases)
+        return Target("torch.nn.Module()") if module else Target(f"{UNKNOWN}.{attribute}")
+
+    def _own(self, owner: ast.ClassDef) -> dict[str, list[tuple[ast.expr, Function]]]:
+        """Attributes that the methods of a class assign, with each value and the method it is in."""
+        if owner not in self._attributes:
+            found = self._attributes[owner] = {}
+            for method in owner.body:
+                if isinstance(method, Function):
+                    for name, value in _assigned_in(method):
+                        found.setdefault(name, []).append((value, method))
+        return self._attributes[owner]
+
+    def _definitions(self, scope: Scope) -> dict[str, Definition]:
+        """Functions and classes a scope defines; of several with one name the first."""
+        if scope not in self._defined:
+            found = [one for one in scope.body if isinstance(one, Definition)]
+            self._defined[scope] = {one.name: one for one in reversed(found)}
+        return self._defined[scope]
+
+    def _imported(self, scope: Scope) -> dict[str, str]:
+        """Names a scope has from imports, with what they refer to."""
+        if scope not in self._imports:
+            found = self._imports[scope] = {}
+            for one in self.source.statements(scope):
+                if isinstance(one, ast.Import | ast.ImportFrom):
+                    found.update(_imports(one))
+        return self._imports[scope]
+
+    def bindings(self, scope: Scope) -> dict[str, list[ast.expr | None]]:
+        """The names a scope binds and what to; None where the value is part of something, or a parameter."""
+        if scope not in self._bound:
+            found: dict[str, list[ast.expr | None]] = {}
+            if isinstance(scope, Function):
+                found = {name: [None] for name in parameters(scope)}
+            for one in self.source.statements(scope):
+                for name, value in _bound_by(one):
+                    found.setdefault(name, []).append(value)
+            self._bound[scope] = found
+        return self._bound[scope]
+
+
+def _assigned_in(method: Function) -> list[tuple[str, ast.expr]]:
+    """Attributes a method assigns, and their values."""
+    assigned = [one for one in ast.walk(method) if isinstance(one, ast.Assign)]
+    return [pair for one in assigned for target in one.targets for pair in _own_values(target, one.value)]
+
+
+def _own_values(target: ast.expr, value: ast.expr) -> list[tuple[str, ast.expr]]:
+    """What attributes of a name are assigned; a tuple on both sides is taken apart."""
+    if isinstance(target, ast.Attribute):
+        return [(target.attr, value)] if isinstance(target.value, ast.Name) else []
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        sides = zip(target.elts, value.elts, strict=True)
+        return [pair for left, right in sides for pair in _own_values(left, right)]
+    return []
+
+
+def _method(owner: ast.ClassDef, name: str) -> Function | None:
+    found = [one for one in owner.body if isinstance(one, Function) and one.name == name]
+    return found[0] if found else None
+
+
+def self_name(scope: Scope) -> str | None:
+    """The first parameter of a method."""
+    names = parameters(scope) if isinstance(scope, Function) else []
+    return names[0] if names else None
+
+
+def parameters(scope: Function) -> list[str]:
+    """Names of all parameters, in order."""
+    arguments = scope.args
+    found = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    found += [one for one in (arguments.vararg, arguments.kwarg) if one is not None]
+    return [one.arg for one in found]
+
+
+def _imports(node: ast.Import | ast.ImportFrom) -> dict[str, str]:
+    if isinstance(node, ast.Import):
+        return {
+            one.asname or one.name.partition(".")[0]: one.name if one.asname else one.name.partition(".")[0]
+            for one in node.names
+        }
+    return {one.asname or one.name: f"{node.module or ''}.{one.name}" for one in node.names}
+
+
+def _bound_by(node: ast.stmt) -> list[tuple[str, ast.expr | None]]:
+    """(name, value) of what a statement binds."""
+    found: list[tuple[str, ast.expr | None]] = []
+    if isinstance(node, ast.Assign):
+        for target in node.targets:
+            found += _pairs(target, node.value)
+    elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+        found.append((node.target.id, node.value))
+    elif isinstance(node, ast.AugAssign | ast.For | ast.AsyncFor):
+        found += [(name, None) for name in stored(node.target)]
+    elif isinstance(node, ast.With | ast.AsyncWith):
+        for item in node.items:
+            if item.optional_vars is not None:
+                found += _pairs(item.optional_vars, item.context_expr)
+    return found
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[str, ast.expr | None]]:
+    """Names of a target with the value each gets; a tuple on both sides is taken apart."""
+    if isinstance(target, ast.Name):
+        return [(target.id, value)]
+    both = isinstance(target, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List)
+    if both and len(target.elts) == len(value.elts):  # type: ignore[attr-defined]
+        sides = zip(target.elts, value.elts, strict=True)  # type: ignore[attr-defined]
+        return [pair for left, right in sides for pair in _pairs(left, right)]
+    return [(name, None) for name in stored(target)]
+
+
+def stored(target: ast.expr) -> list[str]:
+    """Names a target binds."""
+    return [
+        one.id for one in ast.walk(target) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+    ]
+
+
+def _module_member(dotted: str) -> Target:
+    """A member of a module: of the user's own, when one of the user's files is that module."""
+    module, _, name = dotted.rpartition(".")
+    file = getattr(sys.modules.get(module), "__file__", None) if module and "(" not in module else None
+    source = read(file) if isinstance(file, str) else None
+    node = source.definitions.get(name) if source is not None else None
+    return Target("", node, source) if node is not None else Target(dotted)

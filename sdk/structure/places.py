@@ -1,0 +1,54 @@
+"""A place in the user's code, a sampled stack of such places, and what the interpreter said about lines.
+
+Made while a step is watched: nothing here needs the syntax tree.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Place(NamedTuple):
+    """A call on a stack."""
+
+    file: str
+    line: int
+    name: str
+    module: bool = False
+    """A torch module was called from here."""
+
+
+class Path:
+    """A call stack of the user's frames, innermost first, and what was seen of it."""
+
+    __slots__ = ("cpu", "entered", "frames", "innermost", "inside", "ns", "phase", "steps")
+
+    def __init__(self, phase: str, frames: tuple[Place, ...]) -> None:
+        self.phase = phase
+        self.frames = frames
+        self.ns = self.cpu = 0
+        """Nanoseconds in all, on a core, and waiting for one."""
+        self.steps: set[int] = set()
+        """Sampled steps in which it was seen."""
+        self.entered: dict[str, int] = {}
+        """Library function called from the innermost frame → ns."""
+        self.innermost: dict[str, int] = {}
+        """Name of the function the thread was in, where that is not the user's → ns."""
+        self.inside = 0
+        """How many of the frames, innermost first, belong to one piece of work (`work`)."""
+
+    @property
+    def own(self) -> tuple[Place, ...]:
+        return self.frames[: self.inside]
+
+
+class Seen:
+    """What the interpreter itself said about lines, in the few steps in which it was asked."""
+
+    __slots__ = ("called", "grad")
+
+    def __init__(self) -> None:
+        self.called: dict[tuple[str, int], dict[str, str]] = {}
+        """Library functions a line called: short name → dotted name."""
+        self.grad: dict[tuple[str, int], bool] = {}
+        """Whether gradients were recorded when a line called a torch module."""

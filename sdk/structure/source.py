@@ -1,0 +1,164 @@
+"""A file of the user's as a syntax tree: its functions and classes, the statement and the scope of a line."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Iterator
+
+from .files import is_user_file
+
+MOST_LINES = 20_000
+"""A choice: longer files are not parsed."""
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Module
+Loop = ast.For | ast.AsyncFor | ast.While
+_sources: dict[str, Source | None] = {}
+
+
+class Source:
+    """One parsed file."""
+
+    def __init__(self, file: str, tree: ast.Module) -> None:
+        self.file = file
+        self.tree = tree
+        self.parents: dict[ast.AST, ast.AST] = {}
+        self.names: dict[Definition, str] = {}
+        """Definitions and their qualified names: "Trainer.fit"."""
+        self._statements: dict[Scope, list[ast.stmt]] = {}
+        self._index(tree, "")
+        self.definitions = {name: node for node, name in self.names.items()}
+
+    def _index(self, node: ast.AST, prefix: str) -> None:
+        for child in children(node):
+            self.parents[child] = node
+            inner = prefix
+            if isinstance(child, Definition):
+                self.names[child] = prefix + child.name
+                inner = f"{prefix}{child.name}."
+            self._index(child, inner)
+
+    def outward(self, node: ast.AST) -> Iterator[ast.AST]:
+        """The nodes around a node, innermost first."""
+        while node in self.parents:
+            node = self.parents[node]
+            yield node
+
+    def scope(self, node: ast.AST) -> Scope:
+        """The function a node is in, else the module. A lambda or a comprehension has none of its own."""
+        return next((one for one in self.outward(node) if isinstance(one, Scope)), self.tree)
+
+    def owner(self, scope: Scope) -> ast.ClassDef | None:
+        """The class a method is in."""
+        parent = self.parents.get(scope)
+        return parent if isinstance(parent, ast.ClassDef) else None
+
+    def around(self, line: int) -> list[Definition]:
+        """Classes and functions a line is in, outermost first."""
+        found = [node for node in self.names if node.lineno <= line <= (node.end_lineno or node.lineno)]
+        return sorted(found, key=lambda node: node.lineno)
+
+    def scope_at(self, line: int) -> Scope:
+        inside = [node for node in self.around(line) if isinstance(node, Function)]
+        return inside[-1] if inside else self.tree
+
+    def statements(self, scope: Scope) -> list[ast.stmt]:
+        """The statements of a scope in the order of the file, compound ones before what is in them; not
+        those of functions and classes defined there."""
+        if scope not in self._statements:
+            self._statements[scope] = list(_within(scope.body))
+        return self._statements[scope]
+
+    def statement_at(self, line: int) -> ast.stmt | None:
+        """The innermost statement a line is in; for the head of a loop or `if` that itself."""
+        found = None
+        for one in self.statements(self.scope_at(line)):
+            if one.lineno <= line <= (one.end_lineno or one.lineno):
+                found = one
+        return found
+
+    def loops(self, node: ast.AST) -> list[Loop]:
+        """The loops a node is in within its scope, innermost first."""
+        found: list[Loop] = []
+        for one in self.outward(node):
+            if isinstance(one, Scope):
+                break
+            if isinstance(one, Loop):
+                found.append(one)
+        return found
+
+    def text_between(self, first: int, last: int) -> list[str]:
+        """Lines as they are in the file."""
+        return [line.rstrip("\n") for line in linecache.getlines(self.file)[first - 1 : last]]
+
+    def begins_line(self, node: ast.stmt) -> bool:
+        """Nothing but space stands before a statement on its line."""
+        line = self.text_between(node.lineno, node.lineno)
+        return bool(line) and not line[0].encode()[: node.col_offset].strip()
+
+    def ends_line(self, node: ast.stmt) -> bool:
+        """Nothing but a comment stands after a statement on its last line."""
+        last = node.end_lineno or node.lineno
+        line = self.text_between(last, last)
+        rest = line[0].encode()[node.end_col_offset or 0 :].strip() if line else b";"
+        return not rest or rest.startswith(b"#")
+
+
+def children(node: ast.AST) -> list[ast.AST]:
+    """As `ast.iter_child_nodes` has them, but for `Load` and `Store`, and faster."""
+    found: list[ast.AST] = []
+    for name in node._fields:
+        value = getattr(node, name)
+        if isinstance(value, list):
+            found += [one for one in value if isinstance(one, ast.AST)]
+        elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
+            found.append(value)
+    return found
+
+
+def _within(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    for one in body:
+        yield one
+        if not isinstance(one, Definition):
+            for inner in blocks(one):
+                yield from _within(inner)
+
+
+def blocks(node: ast.AST) -> list[list[ast.stmt]]:
+    """The bodies of a compound statement."""
+    found = [getattr(node, part, []) for part in ("body", "orelse", "finalbody")]
+    found += [one.body for one in getattr(node, "handlers", [])]
+    found += [one.body for one in getattr(node, "cases", [])]
+    return [one for one in found if isinstance(one, list) and one]
+
+
+def read(file: str) -> Source | None:
+    """A parsed file of the user's, kept until `forget`; None where there is no source to read."""
+    if file not in _sources:
+        _sources[file] = _parse(file) if is_user_file(file) else None
+    return _sources[file]
+
+
+def _parse(file: str) -> Source | None:
+    lines = linecache.getlines(file)
+    if not 0 < len(lines) <= MOST_LINES:
+        return None
+    try:
+        return Source(file, ast.parse("".join(lines)))
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+
+
+def forget() -> None:
+    """A syntax tree is large; who has asked all questions gives it back."""
+    _sources.clear()
+
+
+def qualified(file: str, line: int, name: str) -> str:
+    """A function's name with the class or function around it, from the source where there is one."""
+    source = read(file)
+    names = [node.name for node in source.around(line)] if source else []
+    if name in names:
+        return ".".join(names[: len(names) - names[::-1].index(name)])
+    return ".".join([*names, name])

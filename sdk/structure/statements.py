@@ -1,0 +1,267 @@
+"""The effect of one statement: goes through its expressions, and through the functions it calls."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from . import apis
+from .effects import RESULT, Effect, Summary, place_prefix
+from .methods import changes_receiver, is_numeric, is_view, keeps_arguments, keeps_old_value, reads_only
+from .names import NOTHING, Target, parameters, self_name, stored
+from .source import Function, Scope, Source
+
+if TYPE_CHECKING:
+    from .reader import Reader
+
+_WRAPPERS = frozenset(
+    ("zip", "enumerate", "reversed", "list", "tuple", "iter", "next", "sorted", "map", "filter")
+)
+
+
+class Statement:
+    """Fills in the effect of one statement: of a compound one only its head."""
+
+    def __init__(self, reader: Reader, effect: Effect) -> None:
+        self._reader = reader
+        self._effect = effect
+        self._source, self._scope = effect.source, effect.scope
+        self._names = reader.names(effect.source)
+
+    def read(self) -> None:
+        node, effect = self._effect.node, self._effect
+        effect.leaves = isinstance(node, ast.Return | ast.Break | ast.Continue | ast.Raise)
+        for expression in _own_expressions(node):
+            self.evaluate(expression, isinstance(node, ast.Expr))
+        value = set(effect.reads)
+        self._targets(node)
+        if isinstance(node, ast.Assign | ast.AugAssign):
+            effect.carries |= effect.writes & value
+        if isinstance(node, ast.Return) and node.value is not None:
+            effect.binds.add(f"{place_prefix(self._source, self._scope)}|{RESULT}")
+
+    def _targets(self, node: ast.stmt) -> None:
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                self._target(target, node.value)
+        elif isinstance(node, ast.AugAssign | ast.AnnAssign):
+            self._target(node.target, None)
+        elif isinstance(node, ast.For | ast.AsyncFor):
+            self._target(node.target, None)
+            self._alias(node.target, self.roots(node.iter, loose=True))
+        elif isinstance(node, ast.With | ast.AsyncWith):
+            for item in node.items:
+                if item.optional_vars is not None:
+                    self._target(item.optional_vars, item.context_expr)
+
+    def _target(self, target: ast.expr, value: ast.expr | None) -> None:
+        if isinstance(target, ast.Name):
+            self._effect.binds.add(self._place(target.id))
+            if value is not None:
+                self._alias(target, self.roots(value))
+        elif isinstance(target, ast.Tuple | ast.List):
+            for one in target.elts:
+                self._target(one, None)
+        elif isinstance(target, ast.Starred):
+            self._target(target.value, None)
+        elif isinstance(target, ast.Attribute) and self._is_self(target.value):
+            self._effect.binds.add(self._own(target.attr))
+        elif isinstance(target, ast.Attribute | ast.Subscript):
+            self._effect.changes |= self.roots(target.value)
+            self.evaluate(target.value)
+            if isinstance(target, ast.Subscript):
+                self.evaluate(target.slice)
+
+    def _alias(self, target: ast.expr, roots: set[str]) -> None:
+        for name in stored(target):
+            place = self._place(name)
+            self._reader.aliases.setdefault(place, set()).update(roots - {place})
+
+    def evaluate(self, node: ast.expr, dropped: bool = False) -> None:
+        """What evaluating an expression does; `dropped`: its value goes nowhere."""
+        if isinstance(node, ast.Call):
+            self._call(node, dropped)
+        elif isinstance(node, ast.Name):
+            self._read_name(node.id)
+        elif isinstance(node, ast.Attribute):
+            self._effect.gradients |= node.attr == "grad"
+            if self._is_self(node.value):
+                self._effect.reads.add(self._own(node.attr))
+            else:
+                self.evaluate(node.value)
+        elif isinstance(node, ast.NamedExpr):
+            self._effect.binds.add(self._place(node.target.id))
+            self.evaluate(node.value)
+        else:
+            for child in ast.iter_child_nodes(node):
+                if isinstance(child, ast.expr):
+                    self.evaluate(child)
+                elif isinstance(child, ast.comprehension):
+                    self._comprehension(child)
+
+    def _read_name(self, name: str) -> None:
+        if self._names.is_variable(name, self._scope):
+            self._effect.reads.add(self._place(name))
+
+    def _comprehension(self, node: ast.comprehension) -> None:
+        self.evaluate(node.iter)
+        self._alias(node.target, self.roots(node.iter, loose=True))
+        for test in node.ifs:
+            self.evaluate(test)
+
+    def _call(self, node: ast.Call, dropped: bool) -> None:
+        for argument in (*node.args, *(one.value for one in node.keywords)):
+            self.evaluate(argument)
+        if isinstance(node.func, ast.Attribute) or not isinstance(node.func, ast.Name):
+            self.evaluate(node.func)
+        else:
+            self._read_name(node.func.id)
+        target = self._target_of(node)
+        if isinstance(target.node, Function) and target.source is not None:
+            self._own_call(node, target.source, target.node)
+        else:
+            self._library_call(node, target.api, dropped)
+
+    def _target_of(self, node: ast.Call) -> Target:
+        """What is called. Calling an instance of the user's class is its `forward` or `__call__`."""
+        target = self._names.resolve(node.func, self._scope)
+        if isinstance(target.node, ast.ClassDef):
+            wanted = ("forward", "__call__") if target.made else ("__init__",)
+            methods = [one for one in target.node.body if isinstance(one, Function) and one.name in wanted]
+            return Target("", methods[0], target.source) if methods else NOTHING._replace(api="?.__init__")
+        if target.node is not None and target.made:
+            return NOTHING
+        method = target.api.removeprefix("?.")
+        own = target.api.startswith("?.") and method in self._names.methods
+        return NOTHING._replace(api="?.?") if own else target
+
+    def _own_call(self, node: ast.Call, source: Source, function: Function) -> None:
+        effect, summary = self._effect, self._reader.summary(source, function)
+        receiver = (
+            self.roots(node.func.value) if isinstance(node.func, ast.Attribute) else self.roots(node.func)
+        )
+        given = {name: self.roots(value) for name, value in arguments(node, source, function)}
+        effect.reads |= {one for one in summary.reads if not one.startswith(summary.places)}
+        effect.changes |= _outside(summary, summary.changes, given, receiver)
+        effect.maybe |= _outside(summary, summary.maybe, given, receiver)
+        effect.carries |= _outside(summary, summary.carries, given, receiver)
+        effect.apis |= summary.apis
+        effect.opaque |= summary.opaque
+        effect.gradients |= summary.gradients
+        if summary.update:
+            effect.leads.append((node, source, function))
+
+    def _library_call(self, node: ast.Call, api: str, dropped: bool) -> None:
+        effect = self._effect
+        effect.apis.add(api)
+        name = api.rpartition(".")[2]
+        given = set().union(
+            *(self.roots(one) for one in (*node.args, *(each.value for each in node.keywords)))
+        )
+        effect.changes |= set().union(*(self.roots(one.value) for one in node.keywords if one.arg == "out"))
+        effect.update |= apis.updates(api)
+        effect.optimizes |= apis.makes_optimizer(api)
+        if apis.job(api) in apis.SINKS or apis.updates(api) or api.endswith("()"):
+            return  # "()": it calls an object that a call has made, a module or a loss
+        receiver = self.roots(node.func.value) if isinstance(node.func, ast.Attribute) else set()
+        method = isinstance(node.func, ast.Attribute) and ("?" in api or "()" in api)
+        if name.endswith("_") and not name.endswith("__"):
+            changed = receiver if method else self.roots(node.args[0]) if node.args else set()
+            effect.changes |= changed
+            effect.carries |= changed if keeps_old_value(name) else set()
+        elif method:
+            self._method_call(name, receiver, given, dropped)
+        elif not is_numeric(api) and not api.startswith(("builtins.", "?.__init__")):
+            effect.maybe |= given
+            effect.opaque |= dropped or api == "?.?"
+
+    def _method_call(self, name: str, receiver: set[str], given: set[str], dropped: bool) -> None:
+        effect = self._effect
+        if name in ("train", "eval", "requires_grad"):  # switches of a module, turned back by who turned them
+            return
+        if changes_receiver(name, dropped):
+            effect.changes |= receiver
+            effect.maybe |= set() if keeps_arguments(name) else given
+        elif not reads_only(name):
+            effect.maybe |= receiver | given
+
+    def roots(self, node: ast.expr, loose: bool = False) -> set[str]:
+        """The places whose object an expression is, or is a part of. `loose`: also what a method gives."""
+        if isinstance(node, ast.Name):
+            return {self._place(node.id)}
+        if isinstance(node, ast.Attribute):
+            return {self._own(node.attr)} if self._is_self(node.value) else self.roots(node.value, loose)
+        if isinstance(node, ast.Subscript | ast.Starred | ast.Await):
+            return self.roots(node.value, loose)
+        if isinstance(node, ast.Tuple | ast.List):
+            return set().union(*(self.roots(one, loose) for one in node.elts))
+        if isinstance(node, ast.Call):
+            return self._roots_of_call(node, loose)
+        return set()
+
+    def _roots_of_call(self, node: ast.Call, loose: bool) -> set[str]:
+        function = node.func
+        if isinstance(function, ast.Attribute) and (loose or is_view(function.attr)):
+            return self.roots(function.value, loose)
+        if loose or (isinstance(function, ast.Name) and function.id in _WRAPPERS):
+            return set().union(*(self.roots(one, loose) for one in node.args))
+        return set()
+
+    def _is_self(self, node: ast.expr) -> bool:
+        owned = self._source.owner(self._scope) is not None
+        return owned and isinstance(node, ast.Name) and node.id == self_name(self._scope)
+
+    def _own(self, attribute: str) -> str:
+        """An attribute of `self`, the same place in all methods of a class."""
+        owner = self._source.owner(self._scope)
+        name = self._source.names[owner] if owner is not None else ""
+        return f"{self._source.file}:{name}.self|{attribute}"
+
+    def _place(self, name: str) -> str:
+        """A name in the scope that binds it, looked up as Python does."""
+        scopes = [self._scope, *(one for one in self._source.outward(self._scope) if isinstance(one, Scope))]
+        for scope in scopes:
+            if name in self._names.bindings(scope) and name not in _declared(scope):
+                return f"{place_prefix(self._source, scope)}|{name}"
+        return f"{place_prefix(self._source, self._source.tree)}|{name}"
+
+
+def _declared(scope: Scope) -> set[str]:
+    """Names a function declares to be of a scope around it."""
+    found = [one for one in scope.body if isinstance(one, ast.Global | ast.Nonlocal)]
+    return {name for one in found for name in one.names}
+
+
+def _outside(summary: Summary, places: set[str], given: dict[str, set[str]], receiver: set[str]) -> set[str]:
+    """Places of a function as its caller has them: parameters are what was given, `self` the receiver."""
+    found = {one for one in places if not one.startswith(summary.places)}
+    for name, roots in given.items():
+        if f"{summary.places}{name}" in places:
+            found |= roots
+    if any(".self|" in one for one in places):
+        found |= receiver
+    return found
+
+
+def arguments(node: ast.Call, source: Source, function: Function) -> list[tuple[str, ast.expr]]:
+    """(parameter, expression) of a call of a user's function; a method's first is what it is called on."""
+    method = source.owner(function) is not None and not _is_static(function)
+    names = parameters(function)[1 if method else 0 :]
+    found = list(zip(names, node.args, strict=False))
+    return found + [(one.arg, one.value) for one in node.keywords if one.arg is not None]
+
+
+def _is_static(function: Function) -> bool:
+    return any(isinstance(one, ast.Name) and one.id == "staticmethod" for one in function.decorator_list)
+
+
+def _own_expressions(node: ast.stmt) -> list[ast.expr]:
+    """The expressions a statement evaluates itself, not those of the statements in it."""
+    if isinstance(node, ast.With | ast.AsyncWith):
+        return [item.context_expr for item in node.items]
+    if isinstance(node, Function | ast.ClassDef):
+        return []
+    found = [getattr(node, part, None) for part in ("test", "iter", "subject", "value", "exc", "msg")]
+    if isinstance(node, ast.AugAssign):
+        found.append(node.target)
+    return [one for one in found if isinstance(one, ast.expr)]

@@ -1,0 +1,18 @@
+"""Writing a ring: open its file, commit records, grow, close. One writer per ring, one process."""
+
+from ._file import RingWriter, is_locked
+from ._open import NoRing, SwitchedOff, disabled, open_ring, prepare
+from ._slots import FOLD, MemoryRing, Slots
+
+__all__ = [
+    "FOLD",
+    "MemoryRing",
+    "NoRing",
+    "RingWriter",
+    "Slots",
+    "SwitchedOff",
+    "disabled",
+    "is_locked",
+    "open_ring",
+    "prepare",
+]

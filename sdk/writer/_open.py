@@ -1,0 +1,83 @@
+"""Opening a ring: directory, file name, and the reason when there can be none."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import Any
+
+from .. import ring
+from ..folder import problem
+from ._file import RingWriter, is_locked
+
+KEEP = 64
+"""A choice: ended rings of one user that stay when no daemon takes them away."""
+
+
+class NoRing(Exception):
+    """There can be no ring; the text says why. The monitor goes on without."""
+
+
+class SwitchedOff(NoRing):
+    """The user wants none."""
+
+
+def disabled() -> bool:
+    return os.environ.get("GPUMON_DISABLE", "") not in ("", "0")
+
+
+def open_ring(
+    meta: dict[str, Any], directory: str | None = None, started: tuple[int, int] | None = None
+) -> RingWriter:
+    """Create the ring for `meta["run"]`; a name already taken gets a number behind it."""
+    if disabled():
+        raise SwitchedOff("switched off by GPUMON_DISABLE")
+    folder = directory or ring.default_directory()
+    try:
+        prepare(folder)
+        _tidy(folder)
+        return _create(folder, meta, started)
+    except (OSError, ValueError) as error:
+        raise NoRing(f"no ring in {folder}: {error}") from error
+
+
+def prepare(folder: str) -> None:
+    """Make the folder if there is none; raises `OSError` when it is not safe to put a ring there."""
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    found = problem(folder)
+    if found is not None:
+        raise PermissionError(found)
+
+
+def _create(folder: str, meta: dict[str, Any], started: tuple[int, int] | None) -> RingWriter:
+    base = meta["run"]
+    for attempt in range(1, 1000):
+        meta["run"] = base if attempt == 1 else f"{base}-{attempt}"
+        path = os.path.join(folder, f"{meta['run']}.{meta['rank']}{ring.SUFFIX}")
+        if os.path.exists(path):
+            continue
+        try:
+            return RingWriter(path, meta, started=started)
+        except FileExistsError:
+            continue
+    raise OSError(f"a thousand rings named {base}")
+
+
+def _tidy(folder: str) -> None:
+    """Remove our oldest rings that have no writer any more, beyond the newest `KEEP`. The folder of a
+    service cannot be listed by its users; there the daemon tidies up."""
+    try:
+        with os.scandir(folder) as entries:
+            found = [entry for entry in entries if entry.name.endswith(ring.SUFFIX)]
+    except PermissionError:
+        return
+    if len(found) <= KEEP:
+        return
+    dated = []
+    for entry in found:
+        with contextlib.suppress(OSError):
+            dated.append((entry.stat(follow_symlinks=False).st_ctime, entry.path))
+    for _, path in sorted(dated)[:-KEEP]:
+        with contextlib.suppress(OSError):
+            if not is_locked(path):
+                os.unlink(path)

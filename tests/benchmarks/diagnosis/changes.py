@@ -1,0 +1,58 @@
+"""Every change that was shown, applied to a copy of its script, and both trained: does it do what it says?"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from tests.benchmarks.diagnosis import rows
+from tests.benchmarks.diagnosis.catalog import Case
+from tests.benchmarks.diagnosis.corpus import CASES
+from tests.integration.advice.changes import apply, losses
+
+KEPT = rows.FOLDER / "changes.json"
+ROUNDING = 1e-3
+"""Of the loss, after forty steps with another order of additions."""
+
+
+def kept() -> list[dict[str, Any]]:
+    return rows.read(KEPT) or []
+
+
+def check_all() -> None:
+    """All changes of the rows that were measured; what was checked already is not checked again."""
+    done = kept()
+    for case in CASES:
+        result = rows.kept(case)
+        for remedy in result.remedies if result and not case.library else []:
+            entry = {"script": case.name, **remedy}
+            if not any(entry.items() <= one.items() for one in done):
+                done.append({**entry, **check(case, remedy)})
+                outcome = done[-1]["outcome"]
+                print(f"{outcome:<10}{case.name:<24}{remedy['id']:<34}{remedy['effect']}", flush=True)
+                rows.write(KEPT, done)
+
+
+def check(case: Case, remedy: dict[str, Any]) -> dict[str, Any]:
+    """How far the losses of both are from each other, and whether that is what the remedy said."""
+    with tempfile.TemporaryDirectory(prefix="gpumon-changes-") as name:
+        folder = Path(name)
+        changed = folder / f"changed_{case.script}.py"
+        try:
+            changed.write_text(apply(case.path.read_text(), remedy["change"]))
+            before, after = losses(case.path, folder), losses(changed, folder)
+        except AssertionError as error:
+            return {"outcome": "fails", "why": str(error)[-300:]}
+    apart = _apart(before, after)
+    allowed = {"identical": 0.0, "rounding": ROUNDING}.get(remedy["effect"], math.inf)
+    return {"outcome": "as said" if apart <= allowed else "differs", "apart": apart}
+
+
+def _apart(before: list[float], after: list[float]) -> float:
+    """The largest difference of two losses, relative where they are large; infinite when the numbers of steps
+    differ."""
+    if len(before) != len(after):
+        return math.inf
+    return max(abs(one - other) / max(1.0, abs(one)) for one, other in zip(before, after, strict=True))

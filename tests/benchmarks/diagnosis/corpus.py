@@ -1,0 +1,56 @@
+"""All cases: the scripts, the loops inside libraries, and what was written after the freeze."""
+
+from __future__ import annotations
+
+from tests.benchmarks.diagnosis.catalog import OLD, Case
+
+
+def _library(script: str, cause: str, id: str, batches: tuple[int, int] = (1, 1)) -> tuple[Case, Case]:
+    """A loop with one setting wrong, and the same with the setting as it should be."""
+    sick = Case(script, cause, (id,), library=True, batches=batches)
+    return sick, Case(script, "", (), library=True, arguments=("--fixed",))
+
+
+LIBRARIES = (
+    *_library("hf_trainer", "eval_steps=4", "compute.validation_too_often"),
+    *_library("hf_saves", "save_steps=5", "compute.checkpoint_stalls"),
+    *_library("lightning_anomaly", "detect_anomaly=True", "compute.anomaly_mode"),
+    *_library("lightning_loader", "num_workers=0", "input.no_workers"),
+    *_library("accelerate_state", "save_state every 4", "compute.checkpoint_stalls"),
+    *_library("timm_checkpointing", "set_grad_checkpointing", "compute.activation_checkpointing"),
+    *_library("ultralytics_workers", "workers=0", "input.no_workers"),
+    *_library("sb3_batch", "batch_size=4", "compute.small_batch", (4, 256)),
+    *_library("geometric_workers", "num_workers=6", "input.too_many_workers"),
+    *_library("fastai_saves", "SaveModelCallback, short epochs", "compute.checkpoint_stalls"),
+    *_library("skorch_optimizer", "optimizer__foreach=False", "compute.optimizer_unfused"),
+    *_library("peft_checkpointing", "gradient_checkpointing=True", "compute.activation_checkpointing"),
+    *_library("trl_sft", "save_steps=4", "compute.checkpoint_stalls"),
+)
+
+
+def _fresh(script: str, cause: str, id: str, batches: tuple[int, int] = (1, 1)) -> Case:
+    return Case(script, cause, (id,), fresh=True, batches=batches)
+
+
+FRESH_HEALTHY = (
+    "ok_autoencoder", "ok_policy", "ok_distill", "ok_clipped", "ok_workers", "ok_validated", "ok_contrastive",
+    "ok_unet",
+)  # fmt: skip
+FRESH = (
+    _fresh("quake_catalog", "no workers, random cuts", "input.no_workers"),
+    _fresh("menu_translator", "batch of 3", "compute.small_batch", (3, 96)),
+    _fresh("mosquito_wings", "validation every 10", "compute.validation_too_often"),
+    _fresh("bridge_sensors", "checkpoint every 3", "compute.checkpoint_stalls"),
+    _fresh("chess_openings", "reports every step", "compute.metrics_every_step"),
+    _fresh("sea_ice", "float64", "compute.double_precision"),
+    _fresh("choir_mixer", "a loop in forward", "compute.python_loop"),
+    _fresh("traffic_noise", "rows to disk every step", "compute.logging_too_often"),
+    _fresh("glacier_flow", "a group per parameter", "compute.optimizer_unfused"),
+    _fresh("seed_sorting", "workers restarted", "input.workers_restarted"),
+    _fresh("vineyard_rows", "sleep of 6 ms", "compute.sleep"),
+    Case("coral_reef", "weights made each step", ("compute.constant_recomputed",), fresh=True),
+    *(Case(script, "", (), fresh=True) for script in FRESH_HEALTHY),
+)
+"""Written while the rules were last changed and not looked at until they were frozen."""
+
+CASES = (*OLD, *LIBRARIES, *FRESH)

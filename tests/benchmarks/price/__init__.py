@@ -1,0 +1,112 @@
+"""The whole price of watching: CPU seconds of the whole process tree and wall time, bare against watched.
+
+``python -m tests.benchmarks.price`` (10 programs of 20 to 30 s, about 17 min), then ``… --peers`` for TraceML
+and W&B on the same programs (about 9 min). Everything gpumon does to a run is in it: marks, sampling, the
+probe, start-up, loader workers, the watching process, the report. The figures come from the kernel's account
+of the processes, not from our recorder. ``--quick`` is for development and records nothing.
+
+With ``--minutes 11`` it stops in time and the next call goes on; a program's runs are always made together.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.benchmarks.price.catalog import PROGRAMS, Program
+from tests.benchmarks.price.libraries import has, price_python
+from tests.benchmarks.price.report import Results, line, write
+from tests.benchmarks.price.runs import TOOLS, run
+
+PEERS = ("traceml", "wandb")
+
+
+def main(arguments: Sequence[str] = ()) -> int:
+    args = options(arguments)
+    python = price_python()
+    recorded = not args.quick and not args.only
+    results = Results.load() if recorded else Results()
+    programs = results.left(chosen(args.only, python), order(args))
+    for tool in set(order(args)):  # the first run compiles modules and reads everything from disk
+        attempt(tool, programs[0], python, options(["--quick"]))
+    clock, failed = Clock(args.minutes), 0
+    for program in programs:
+        if not clock.has_time():
+            return 1 if failed else 0
+        failed += measured(program, python, args, results)
+        print(line(program.name, results.of(program.name)), flush=True)
+        if recorded:
+            results.save()
+    if recorded:
+        write(results)
+    return 1 if failed else 0
+
+
+class Clock:
+    """Whether one more program fits into the minutes there are, taken to be as long as the longest so far."""
+
+    def __init__(self, minutes: float) -> None:
+        self._last = time.monotonic()
+        self._end = self._last + 60 * minutes
+        self._longest = 0.0
+
+    def has_time(self) -> bool:
+        now = time.monotonic()
+        self._longest, self._last = max(self._longest, now - self._last), now
+        return now + self._longest < self._end
+
+
+def measured(program: Program, python: Path, args: argparse.Namespace, results: Results) -> int:
+    """Run it with every tool in turn; how many runs of ours failed."""
+    failed = 0
+    for tool in order(args):
+        found = attempt(tool, program, python, args)
+        failed += found is None and tool not in PEERS
+        results.add(program.name, tool, found)
+    return failed
+
+
+def options(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.price")
+    parser.add_argument("--quick", action="store_true", help="short runs, one thread each; records nothing")
+    parser.add_argument("--peers", action="store_true", help="TraceML and W&B, beside what is recorded")
+    parser.add_argument("--rounds", type=int, default=1, help="times bare, watched, watched, bare (ABBA)")
+    parser.add_argument("--only", action="append", default=[], help="only this program; records nothing")
+    parser.add_argument("--tool", choices=TOOLS, default="gpumon", help="what to compare with bare")
+    parser.add_argument(
+        "--minutes", type=float, default=math.inf, help="stop in time; go on with the next call"
+    )
+    parser.add_argument("--threads", type=int, help="torch threads (default: torch's own; 1 with --quick)")
+    args = parser.parse_args(list(arguments))
+    if args.quick and args.threads is None:
+        args.threads = 1
+    return args
+
+
+def order(args: argparse.Namespace) -> list[str]:
+    """Bare and watched in turn, so that a machine that gets slower makes both slower."""
+    if args.peers:
+        return list(PEERS) * args.rounds
+    return ["bare", args.tool, args.tool, "bare"] * args.rounds
+
+
+def chosen(names: list[str], python: Path) -> list[Program]:
+    wanted = [one for one in PROGRAMS if not names or one.name in names]
+    there = [one for one in wanted if one.needs is None or has(python, one.needs)]
+    for one in wanted:
+        if one not in there:
+            print(f"{one.name} is left out: {one.needs} is not installed", file=sys.stderr)
+    return there
+
+
+def attempt(tool: str, program: Program, python: Path, args: argparse.Namespace) -> dict[str, Any] | None:
+    try:
+        return run(tool, program, python, quick=args.quick, threads=args.threads)
+    except RuntimeError as error:
+        print(error, file=sys.stderr)
+        return None

@@ -1,0 +1,92 @@
+"""One run of one program, bare or with a tool around it."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from tests import device
+from tests.benchmarks.price.catalog import Program
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[2]
+TOOLS = ("bare", "gpumon", "sdk", "traceml", "wandb")
+"""`sdk` is gpumon without the watching process and the report: to find a cost, not for the table."""
+
+
+def run(tool: str, program: Program, python: Path, *, quick: bool, threads: int | None) -> dict[str, Any]:
+    """The kernel's figures of one run. Raises when the program fails: half a run has no price."""
+    with tempfile.TemporaryDirectory() as work, tempfile.TemporaryDirectory(dir=memory_folder()) as rings:
+        output = Path(work) / "figures.json"
+        account = Path(work) / "report.json"
+        command = words(tool, program.words(quick), python, account)
+        measure = [sys.executable, str(HERE / "measure.py"), str(output), *command]
+        environment = on_device(program, surroundings(tool, work, rings, threads))
+        done = subprocess.run(measure, env=environment, cwd=work, capture_output=True, text=True, timeout=900)
+        figures: dict[str, Any] = json.loads(output.read_text()) if output.exists() else {"code": None}
+        if account.exists():
+            figures["overhead_ratio"] = json.loads(account.read_text()).get("overhead_ratio")
+    if figures["code"] != 0:
+        raise RuntimeError(f"{program.name} under {tool}: {(done.stdout + done.stderr).strip()[-400:]}")
+    return figures
+
+
+def words(tool: str, script: list[str], python: Path, account: Path) -> list[str]:
+    """The command line; gpumon writes its own account to `account`."""
+    if tool == "gpumon":
+        front = [sys.executable, "-m", "monitor.cli.main", "run", "--json", str(account), "--"]
+        return [*front, str(python), *script]
+    if tool == "traceml":
+        port = ["--aggregator-port", str(free_port())]
+        front = [str(python.with_name("traceml")), "run", "--mode", "summary", *port]
+        return [*front, script[0], "--args", *script[1:]]
+    if tool == "wandb":
+        return [str(python), str(HERE / "with_wandb.py"), *script]
+    return [str(python), *script]
+
+
+def surroundings(tool: str, work: str, rings: str, threads: int | None) -> dict[str, str]:
+    """No daemon, no history and no configuration of the user's is in the way, nor does any tool leave
+    something behind. Modules are compiled once, as they are where they were installed."""
+    dropped = ("GPUMON_", "PYTHONDONTWRITEBYTECODE")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
+    found = kept | {
+        "GPUMON_DIR": rings,
+        "XDG_STATE_HOME": work,
+        "XDG_CONFIG_HOME": work,
+        "TMPDIR": work,
+        "WANDB_SILENT": "true",
+        "HF_HUB_OFFLINE": "1",
+    }
+    if tool == "sdk":
+        found |= {"GPUMON_AUTO": "1", "PYTHONPATH": str(ROOT / "sdk" / "autostart")}
+    if tool == "gpumon":
+        found["PYTHONPATH"] = str(ROOT)
+    if threads:
+        found["OMP_NUM_THREADS"] = str(threads)
+    return found
+
+
+def on_device(program: Program, environment: dict[str, str]) -> dict[str, str]:
+    """With the stand-in device, where the program is made for it."""
+    if program.device is None:
+        return environment
+    given = device.environment(program.device)
+    path = [str(device.RUNTIME), *filter(None, [environment.get("PYTHONPATH")])]
+    return environment | given | {"PYTHONPATH": os.pathsep.join(path)}
+
+
+def memory_folder() -> str | None:
+    return "/dev/shm" if os.path.isdir("/dev/shm") else None
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])

@@ -1,0 +1,111 @@
+"""Compiles the stand-in against the installed torch, once per version of its sources, torch and Python."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import importlib.metadata
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+NATIVE = Path(__file__).parent / "native"
+NVML = Path(__file__).parents[1] / "nvml"
+"""Its control file is fed from the device's timeline: nvml.h says how it looks."""
+TORCH_VERSION = "2.13.0"
+"""The stand-in uses torch's inner interfaces: it is written for this version and for no other."""
+FLAGS = ("-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wno-unknown-pragmas")
+
+
+class Unavailable(RuntimeError):
+    """The stand-in cannot be built here; the message says why."""
+
+
+def build() -> Path:
+    """The compiled library, from a cache of this user outside the repository."""
+    compiler, torch = _compiler(), _torch_folder()
+    folder = Path(tempfile.gettempdir()) / f"gpumon-device-{os.getuid()}"
+    library = folder / _digest([*sorted(NATIVE.iterdir()), NVML / "nvml.h"]) / "gpumon_standin.so"
+    library.parent.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # one test process builds, others wait
+        if not library.exists():
+            with tempfile.TemporaryDirectory(dir=folder) as work:
+                _link(compiler, torch, _objects(compiler, torch, folder, Path(work)), Path(work), library)
+    return library
+
+
+def _compiler() -> str:
+    found = shutil.which(os.environ.get("CXX", "g++"))
+    if not found:
+        raise Unavailable("no C++ compiler (Debian: apt-get install g++)")
+    if not Path(sysconfig.get_paths()["include"], "Python.h").exists():
+        raise Unavailable("no Python headers (Debian: apt-get install python3-dev)")
+    return found
+
+
+def _torch_folder() -> Path:
+    spec = importlib.util.find_spec("torch")
+    if spec is None or spec.origin is None:
+        raise Unavailable("torch is not installed")
+    version = importlib.metadata.version("torch")
+    if version.split("+")[0] != TORCH_VERSION:
+        raise Unavailable(f"written for torch {TORCH_VERSION}, found {version}")
+    folder = Path(spec.origin).parent
+    if (folder / "lib" / "libtorch_cuda.so").exists():
+        raise Unavailable("this torch has CUDA of its own")
+    return folder
+
+
+def _digest(files: Iterable[Path]) -> str:
+    identity = f"{importlib.metadata.version('torch')} {sys.version} {_torch_folder()} {FLAGS}"
+    digest = hashlib.sha256(identity.encode())
+    for file in files:
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _objects(compiler: str, torch: Path, folder: Path, work: Path) -> list[Path]:
+    """An object per source, kept from earlier builds with the same source and headers."""
+    headers = [*sorted(NATIVE.glob("*.h")), NVML / "nvml.h"]
+
+    def compiled(source: Path) -> Path:
+        kept = folder / f"{source.stem}-{_digest([source, *headers])}.o"
+        if not kept.exists():
+            made = work / f"{source.stem}.o"
+            _run(*_compile_command(compiler, torch, source, made))
+            made.replace(kept)
+        return kept
+
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        return list(pool.map(compiled, sorted(NATIVE.glob("*.cpp"))))
+
+
+def _compile_command(compiler: str, torch: Path, source: Path, made: Path) -> list[str]:
+    includes = (torch / "include", torch / "include" / "torch" / "csrc" / "api" / "include")
+    return [
+        *(compiler, *FLAGS, "-c", str(source), "-o", str(made)),
+        *(f"-I{NVML}", f"-I{sysconfig.get_paths()['include']}"),
+        *(part for include in includes for part in ("-isystem", str(include))),
+    ]
+
+
+def _link(compiler: str, torch: Path, objects: list[Path], work: Path, library: Path) -> None:
+    linked = work / library.name
+    where = torch / "lib"
+    libraries = ("-lc10", "-ltorch_cpu", "-ltorch_python", f"-L{where}", f"-Wl,-rpath,{where}")
+    _run(compiler, "-shared", *map(str, objects), *libraries, "-o", str(linked))
+    linked.replace(library)
+
+
+def _run(*command: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"the stand-in does not compile: {' '.join(command)}\n{done.stderr[-4000:]}")

@@ -1,0 +1,16 @@
+// Device memory (host memory behind it, counted as a caching allocator counts) and pinned memory.
+#pragma once
+
+#include <c10/core/CachingDeviceAllocator.h>
+
+namespace standin {
+
+c10::DeviceAllocator& device_allocator();
+c10::Allocator& pinned_allocator();
+
+// Host memory that a CPU kernel has filled becomes memory of a device.
+c10::DataPtr adopt(c10::DataPtr&& host, size_t bytes, int device);
+
+bool is_pinned(const void* address);
+
+}  // namespace standin

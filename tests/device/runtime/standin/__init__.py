@@ -1,0 +1,1 @@
+"""What runs inside a process that has the stand-in device."""

@@ -1,0 +1,101 @@
+"""Every change that is shown can be applied, still trains, and does to the training what it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.benchmarks.diagnosis.catalog import SCRIPTS
+from tests.integration.advice.changes import apply, is_diff, losses, report
+
+CORPUS = (
+    "segmentation_scores",
+    "ranking_auc",
+    "verbose_log",
+    "layer_report",
+    "deep_norms",
+    "gradient_watch",
+    "best_so_far",
+    "mean_teacher",
+    "save_often",
+    "knn_graphs",
+    "polite_worker",
+    "claims_cleanup",
+    "plain_adam",
+    "many_hands",
+)
+"""Scripts whose first finding changes lines of theirs; all others: `python -m tests.benchmarks.diagnosis`."""
+WORDS_ONLY = ("polite_worker", "claims_cleanup")
+"""Of these: the line is all there is in its block, so that it cannot simply go."""
+OWN = Path(__file__).parent / "scripts"
+ROUNDING = 1e-3
+"""Of the loss, after forty steps with another order of additions."""
+
+
+def check(script: Path, finding: dict[str, Any], folder: Path) -> None:
+    """Apply a finding's change to a copy and compare the losses of both."""
+    remedy = finding["remedy"]
+    changed = folder / f"changed_{script.stem}.py"
+    changed.write_text(apply(script.read_text(), remedy["change"]))
+    before, after = losses(script, folder), losses(changed, folder)
+    if remedy["effect"] == "identical":
+        assert before == after, finding["id"]
+    elif remedy["effect"] == "rounding":
+        assert after == pytest.approx(before, rel=ROUNDING, abs=ROUNDING), finding["id"]
+    else:
+        assert len(before) == len(after)
+
+
+CHANGED: dict[str, bool] = {}
+"""By script: was a change shown? On a crowded machine a short one may end before its lines were sampled."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CORPUS)
+def test_a_change_that_is_shown_can_be_applied_and_does_what_it_says(name: str, tmp_path: Path) -> None:
+    script = SCRIPTS / f"{name}.py"
+    shown = [one for one in report(script, tmp_path)["findings"] if is_diff(one["remedy"]["change"])]
+    CHANGED[name] = bool(shown)
+    for finding in shown:
+        check(script, finding, tmp_path)
+
+
+@pytest.mark.slow
+def test_changes_are_shown() -> None:
+    """Of the scripts that ran before this test, whatever the load: at least every other one."""
+    assert sum(CHANGED.values()) >= len(CHANGED.keys() - WORDS_ONLY) / 2, CHANGED
+
+
+EXPECTED = {
+    "shared_forward": ("compute.validation_too_often",),
+    "policy_gradient": ("healthy.ok", "compute.small_batch", "compute.python_loop"),
+    "clipping": ("compute.grad_norm_every_step", "healthy.ok"),
+    "distillation": ("healthy.ok",),
+    "random_batches": ("compute.user_code",),
+}
+"""What may be said first about loops that wrong advice would wreck."""
+SURROUNDINGS = ("compute.contention", "input.cpu_saturated")
+"""What a crowded machine adds, rightly."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_loops_that_wrong_advice_would_wreck(name: str, tmp_path: Path) -> None:
+    """GIVEN a pass, an action, a clipping or a draw that the training needs WHEN the loop is judged THEN no
+    change touches it, and the cause is the right one where there is one."""
+    script = OWN / f"{name}.py"
+    found = [one for one in report(script, tmp_path)["findings"] if one["id"] not in SURROUNDINGS]
+    assert found[0]["id"] in EXPECTED[name], found[0]["title"]
+    ids = {one["id"] for one in found}
+    if name == "distillation":
+        assert not ids & {"compute.validation_too_often", "compute.metrics_every_step"}
+    if name == "random_batches":
+        assert "compute.constant_recomputed" not in ids and found[0]["remedy"]["effect"] == "in_expectation"
+    for one in found:
+        change = one["remedy"]["change"]
+        assert "%" not in change or name == "shared_forward", change
+        if is_diff(change):
+            assert "foreach=True" in change or "fused=True" in change or name == "shared_forward"
+            check(script, one, tmp_path)

@@ -1,0 +1,100 @@
+"""Causes in the input: samples, sampler, collate function, workers."""
+
+from __future__ import annotations
+
+import pytest
+
+from monitor.model.host import Disk, Pressure
+from tests.unit.advice.build import (
+    called,
+    first,
+    hot,
+    loader,
+    loader_config,
+    run_of,
+    snapshot_of,
+    trainer_process,
+)
+from tests.unit.advice.shapes import LOADED, STARVED, host, starved
+from tests.unit.advice.test_rules import findings_of
+
+LOOP = {"data": 0.0004, "forward": 0.003, "backward": 0.005, "optimizer": 0.0006}
+
+
+def test_random_samples_with_workers_ask_for_batches_not_for_a_cache() -> None:
+    drawn = hot("fetch", "img = img * scale", function="Rows.jitter", random=True)
+    found = first(starved(2, [drawn]))
+    assert found.id == "input.slow_getitem"
+    assert "whole batch" in found.remedy.summary and "Rows.jitter" in found.title
+
+
+def test_what_is_not_random_in_a_sample_is_still_to_be_cached() -> None:
+    spots = [
+        hot("fetch", "img = decode(blob)", 0.85, function="Rows.decode"),
+        hot("fetch", "img = img * scale", 0.1, function="Rows.jitter", random=True, line=9),
+    ]
+    assert "once for all" in first(starved(2, spots)).remedy.summary
+
+
+def test_a_scan_in_getitem_is_the_data_sets_own_code() -> None:
+    scan = hot("data", "for row in csv.reader(file):", function="Rows.__getitem__")
+    assert "train.py:7" in first(starved(0, [scan])).title
+
+
+def test_the_sampler_is_named_at_its_line() -> None:
+    scan = hot("data", "pool = [i for i in labels if i == c]", function="Balanced.__iter__")
+    times = LOADED | {"sampler_seconds": 0.019, "fetch_seconds": 0.001}
+    found = first(starved(0, [scan], times, batch_sampler="Balanced"))
+    assert found.id == "input.slow_sampler" and "train.py:7" in found.title
+
+
+def test_the_collate_function_is_named_at_its_line_and_torchs_own_otherwise() -> None:
+    times = LOADED | {"collate_seconds": 0.018, "fetch_seconds": 0.001}
+    split = hot(
+        "data", "words = text.split()", function="tokenize", callers=[called("collate", 30, "tokenize(t)")]
+    )
+    named = first(starved(0, [split], times))
+    assert named.id == "input.slow_collate" and "train.py:7" in named.title
+    torchs = first(starved(0, [], times, collate="default_collate"))
+    assert "one indexing" in torchs.remedy.summary and "default_collate" not in torchs.remedy.change
+
+
+def test_many_idle_workers_are_too_many_even_when_nothing_waits() -> None:
+    times = {"fetch_seconds": 0.004, "collate_seconds": 0.0005, "worker_busy_ratio": 0.02}
+    crowd = run_of(config=loader_config(16), rank={"loader": loader(**times)}, batch_size=8)
+    found = first(crowd)
+    assert found.id == "input.too_many_workers" and found.evidence["suggested_workers"] == 1
+    few = run_of(config=loader_config(2), rank={"loader": loader(**times)})
+    assert first(few).id == "healthy.ok"
+
+
+def test_the_loader_without_a_hot_line_still_has_its_cause() -> None:
+    run = run_of(STARVED, config=loader_config(0), rank={"loader": loader(**LOADED)})
+    assert first(run).id.startswith("input.")
+
+
+def test_workers_that_queue_for_the_cores_do_not_count_as_waiting() -> None:
+    times = {"fetch_seconds": 0.0008, "collate_seconds": 0.0001}
+    crowd = starved(16, [hot("fetch", "w = (w - w.mean(0)) / w.std(0)", kind="io")], times)
+    assert first(crowd).id == "input.too_many_workers"
+    store = starved(4, [hot("fetch", "blob = ask(url)", kind="io", blocking=True)], {"fetch_seconds": 0.08})
+    assert first(store).id == "input.too_few_workers"
+
+
+@pytest.mark.parametrize(("traffic", "found"), [(6e7, True), (5e8, False)])
+def test_a_disk_that_somebody_else_keeps_busy_is_no_cause(traffic: float, found: bool) -> None:
+    """GIVEN a run that reads 50 MB/s WHEN most of the busy disk's traffic is another's THEN nothing."""
+    disk = Disk("sda", busy_ratio=0.97, read_bytes_per_second=traffic)
+    snapshot = snapshot_of(
+        starved(2, []),
+        host=host(io_pressure=Pressure(0.8), disks=(disk,)),
+        processes=(trainer_process(read_bytes_per_second=5e7),),
+    )
+    assert bool(findings_of(snapshot, "input.disk_bound")) is found
+
+
+def test_a_librarys_collate_is_nothing_the_author_could_write_otherwise() -> None:
+    times = LOADED | {"collate_seconds": 0.018, "fetch_seconds": 0.001}
+    assert first(starved(0, [], times, collate_own=True)).id == "input.slow_collate"
+    foreign = first(starved(0, [], times, collate_own=False))
+    assert foreign.id == "input.no_workers", "workers can do it meanwhile"

@@ -1,0 +1,314 @@
+"""Host and device in one step: what a host second, a wait and a faster kernel are worth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monitor.advice.context.run import RunContext
+from monitor.advice.engine import Engine
+from monitor.advice.prediction.gain import ratio
+from monitor.advice.prediction.lanes import BESIDE, ORDER, Edit, Lanes
+from monitor.advice.prediction.step_graph import Segment, StepGraph
+from monitor.advice.prediction.step_model import Change, StepModel, saved
+from monitor.model.finding import Finding
+from monitor.model.host import Cpu, Pressure
+from monitor.model.policy import DEFAULT_POLICY
+from monitor.model.run import Device, Run
+from tests.unit.advice.build import cuda_run, loader_config, rank_of, snapshot_of, trainer_process
+from tests.unit.advice.shapes import BUSY, LAUNCH_BOUND, ONE_GPU, host
+
+PASSES = {"forward": 0.004, "backward": 0.005, "optimizer": 0.001}
+FP32 = {"precision": {"autocast": False}, "model": {"dtype": "float32", "compiled": False}}
+
+
+def found(run: Run) -> dict[str, Finding]:
+    return {finding.id: finding for finding in Engine().once(snapshot_of(run, **ONE_GPU)).findings}
+
+
+def on_device(seconds: dict[str, float], device: Device, **changes: object) -> Run:
+    return cuda_run(seconds, rank={"device_times": device}, **changes)
+
+
+# ── the replay ───────────────────────────────────────────────────────────────────────────────────
+
+
+def lanes_of(*segments: Segment) -> Lanes:
+    return Lanes({}, {}, {}, StepGraph(segments))
+
+
+def model_of(lanes: Lanes) -> StepModel:
+    parts = dict(lanes.graph.played.host)
+    wait = parts.pop("data", 0.0)
+    return StepModel(parts=parts, wait=wait, work=wait, lanes=lanes)
+
+
+def test_a_host_second_behind_which_the_device_works_is_worth_nothing() -> None:
+    lanes = lanes_of(Segment("data", 0.008), Segment("forward", 0.002, device=0.011, launches=10))
+    assert ratio(model_of(lanes), saved("data", 0.008, "loading")) == pytest.approx(1.0)
+
+
+def test_idle_time_of_a_wait_for_data_is_saved_with_the_wait() -> None:
+    lanes = lanes_of(Segment("data", 0.009), Segment("forward", 0.001, device=0.004, launches=1000))
+    assert ratio(model_of(lanes), saved("data", 0.009, "loading")) == pytest.approx(2.5)
+
+
+def test_a_read_before_loading_keeps_both_from_overlapping() -> None:
+    """GIVEN work, a read of its result, then loading THEN without the read they overlap."""
+    lanes = lanes_of(
+        Segment("data", 0.004), Segment("forward", 0.001, 0.010, launches=1000), Segment("sync", 0.0, syncs=1)
+    )
+    assert lanes.graph.played.period == pytest.approx(0.014, rel=0.01)
+    assert ratio(model_of(lanes), Change(syncs_left=0.0)) == pytest.approx(1.4, rel=0.01)
+
+
+def test_a_faster_kernel_helps_only_a_host_that_is_ahead() -> None:
+    slow = lanes_of(Segment("forward", 0.010, device=0.005, launches=100))
+    assert ratio(model_of(slow), Change(device_left=0.5)) == pytest.approx(1.0)
+    ahead = lanes_of(Segment("forward", 0.002, device=0.005, launches=100))
+    assert ratio(model_of(ahead), Change(device_left=0.5)) == pytest.approx(2.0)
+    assert ratio(model_of(ahead), Change(device_left=0.1)) == pytest.approx(2.5), "then the host decides"
+
+
+def test_a_larger_batch_fills_the_gaps_of_a_launch_bound_step() -> None:
+    model = model_of(lanes_of(Segment("forward", 0.010, device=0.001, launches=100)))
+    assert ratio(model, Change(batch=4.0)) == pytest.approx(4.0)
+    assert ratio(model, Change(batch=20.0)) == pytest.approx(10.0)
+
+
+def test_a_larger_batch_is_copied_longer() -> None:
+    copying = (Segment("transfer", 0.0, copies=5.0, holds=1), Segment("forward", 1.0, 4.0, launches=1e6))
+    lanes = lanes_of(*copying)
+    assert lanes.graph.played.period == pytest.approx(9.0)
+    assert ratio(model_of(lanes), Change(batch=4.0)) == pytest.approx(1.0)
+    assert ratio(model_of(lanes), Change(copies_left=0.2)) == pytest.approx(9.0 / 5.0)
+
+
+def test_what_is_not_read_is_not_copied() -> None:
+    lanes = lanes_of(
+        Segment("forward", 0.002, 0.010, launches=100), Segment("log", 0.0, reads=0.005, syncs=1)
+    )
+    assert lanes.graph.played.period == pytest.approx(0.015, rel=0.01)
+    assert ratio(model_of(lanes), Change(syncs_left=0.0)) == pytest.approx(1.5, rel=0.01)
+
+
+def test_what_is_saved_beyond_the_own_time_of_a_phase_was_waiting() -> None:
+    segments = (
+        Segment("forward", 0.002, 0.008, launches=1000),
+        Segment("log", 0.0, syncs=1),
+        Segment("log", 0.002),
+    )
+    model = model_of(lanes_of(*segments))
+    assert model.period == pytest.approx(0.010, rel=0.01)
+    assert ratio(model, saved("log", 0.008, "log")) == pytest.approx(0.010 / 0.008, rel=0.01)
+
+
+def test_an_evaluation_that_is_not_made_is_no_work_for_the_device_either() -> None:
+    segments = (Segment("forward", 0.002, 0.010, launches=50), Segment("validate", 0.002, 0.010, launches=50))
+    model = model_of(lanes_of(*segments))
+    assert ratio(model, saved("validate", 0.001, "validate")) == pytest.approx(0.020 / 0.015)
+    assert ratio(model, saved("forward", 0.001, "sync")) == pytest.approx(1.0), "the device works meanwhile"
+
+
+SECONDS = st.floats(0.0, 0.1)
+SEGMENTS = st.lists(
+    st.builds(
+        Segment,
+        st.sampled_from(ORDER),
+        host=SECONDS,
+        device=SECONDS,
+        launches=st.integers(0, 50),
+        syncs=st.integers(0, 3),
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+@given(SEGMENTS, st.dictionaries(st.sampled_from(ORDER), SECONDS), st.floats(0.0, 1.0))
+def test_no_gain_beyond_the_work_that_is_left(
+    segments: list[Segment], saved: dict[str, float], left: float
+) -> None:
+    lanes = lanes_of(*segments)
+    after = (
+        lanes.graph.played.period / lanes.gain(Edit(saved, device=left)) if lanes.graph.played.period else 0.0
+    )
+    beside = sum(one.device for one in segments if one.phase in BESIDE)
+    assert after >= left * (sum(one.device for one in segments) - beside) - 1e-9
+    assert after <= lanes.graph.played.period + 1e-9
+
+
+# ── from a run ───────────────────────────────────────────────────────────────────────────────────
+
+
+def test_lanes_that_do_not_add_up_promise_nothing() -> None:
+    run = on_device({name: 10 * took for name, took in PASSES.items()}, LAUNCH_BOUND, config=FP32)
+    context = RunContext(snapshot_of(run, **ONE_GPU), run, DEFAULT_POLICY)
+    assert context.lanes is None and context.lanes_contradict
+    assert all(finding.speedup is None for finding in found(run).values())
+
+
+def test_loading_hidden_behind_the_device_is_no_cause() -> None:
+    device = msgspec.structs.replace(BUSY, time=BUSY.time | {"data": 0.0}, idle={"data": 0.0})
+    seconds = {"data": 0.006, "forward": 0.002, "backward": 0.0015, "optimizer": 0.0005}
+    assert not any(
+        id.startswith("input.") for id in found(on_device(seconds, device, config=loader_config(0)))
+    )
+
+
+def test_a_launch_bound_run_is_not_told_to_use_less_precision() -> None:
+    said = found(on_device(PASSES, LAUNCH_BOUND, config=FP32))
+    assert "compute.launch_bound" in said and "compute.amp_off" not in said
+    gain = said["compute.launch_bound"].speedup
+    assert gain is not None and gain.likely <= 10.0, "the device's work stays"
+    assert gain.high <= 26.0, "but for what fewer kernels take"
+
+
+def test_a_device_bound_run_is() -> None:
+    said = found(on_device(PASSES, BUSY, config=FP32))
+    gain = said["compute.amp_off"].speedup
+    assert "compute.launch_bound" not in said and gain is not None and gain.likely > 1.3
+
+
+def test_lower_precision_helps_as_far_as_the_work_is_products_of_matrices() -> None:
+    def promised(matrix: float) -> float:
+        kernels = [{"name": "sgemm", "share": matrix}, {"name": "elementwise", "share": 1.0 - matrix}]
+        said = found(on_device(PASSES, BUSY, config={**FP32, "kernels": kernels}))
+        gain = said["compute.amp_off"].speedup if "compute.amp_off" in said else None
+        return gain.likely if gain else 1.0
+
+    assert promised(0.9) > promised(0.5) > promised(0.1)
+    assert promised(0.1) < 1.1
+
+
+@pytest.mark.parametrize(
+    ("name", "silent"), [("sgemm_128x128", False), ("ampere_s1688gemm_fp16_128x128", True)]
+)
+def test_tf32_is_not_off_where_tensor_cores_work(name: str, silent: bool) -> None:
+    precision = {"autocast": False, "matmul_tf32": False}
+    config = {**FP32, "precision": precision, "kernels": [{"name": name, "share": 0.9}]}
+    said = found(on_device(PASSES, BUSY, config=config))
+    assert ("compute.tf32_off" not in said) is silent
+
+
+@pytest.mark.parametrize(("seconds", "speaks"), [(0.004, True), (0.0, False), (None, False)])
+def test_an_exchange_nothing_hides_is_known_from_its_kernels(seconds: float | None, speaks: bool) -> None:
+    device = msgspec.structs.replace(BUSY, exchange_seconds=seconds)
+    said = found(on_device(PASSES, device, world_size=2)).get("distributed.collective_wait")
+    assert (said is not None) is speaks
+    if said is not None:
+        assert said.speedup is not None and 1.1 < said.speedup.likely < 1 / (1 - 0.4)
+
+
+def test_a_crowded_host_does_not_matter_to_a_busy_device() -> None:
+    crowded = {
+        "host": host(cpu=Cpu(2, 0.99, pressure=Pressure(0.6))),
+        "processes": (trainer_process(cpu_ratio=0.5),),
+    }
+    for device, speaks in ((LAUNCH_BOUND, True), (BUSY, False)):
+        said = Engine().once(snapshot_of(on_device(PASSES, device), **ONE_GPU, **crowded)).findings
+        assert ("compute.contention" in {one.id for one in said}) is speaks
+
+
+def test_a_wait_that_leaves_no_gap_is_no_cause() -> None:
+    seconds = PASSES | {"between": 0.0}
+    scalars = {"sync.items_per_step": 1.0, "sync.seconds_per_step": 0.009}
+    run = cuda_run(seconds, rank={"device_times": BUSY, "scalars": scalars})
+    assert "compute.sync_every_step" not in found(run)
+
+
+READING = msgspec.structs.replace(
+    LAUNCH_BOUND,
+    busy_ratio=0.4,
+    starved_ratio=0.6,
+    bound="sync",
+    idle={name: 0.6 * took for name, took in PASSES.items()},
+    syncs=21.0,
+    sync_idle_seconds=0.005,
+)
+READS: list[list[Any]] = [
+    ["forward", 2400.0, 1600.0, 0.0, 0.0, 10, 10, 0],
+    ["backward", 3000.0, 2000.0, 0.0, 0.0, 10, 10, 0],
+    ["optimizer", 600.0, 400.0, 0.0, 0.0, 1, 1, 0],
+]
+"""Every kernel is waited for."""
+
+
+def test_gaps_behind_waits_are() -> None:
+    said = found(on_device(PASSES, READING, config={"step_graph": {"steps": 1, "segments": READS}}))
+    gain = said["compute.sync_every_step"].speedup
+    assert gain is not None and gain.likely == pytest.approx(10 / 6, rel=0.05)
+    assert gain.low < gain.likely < gain.high <= 1 / 0.4
+
+
+def test_a_graph_that_does_not_show_the_step_promises_nothing() -> None:
+    """GIVEN a graph with far more work than the device had THEN it is not used."""
+    much = [[name, own, 20 * work, *more] for name, own, work, *more in READS]
+    run = on_device(PASSES, READING, config={"step_graph": {"steps": 1, "segments": much}})
+    lanes = RunContext(snapshot_of(run, **ONE_GPU), run, DEFAULT_POLICY).lanes
+    assert lanes is not None and lanes.graph.work == pytest.approx(0.004)
+
+
+def test_evaluating_too_often_is_a_cause_where_the_device_is_busy_with_it() -> None:
+    time = {**BUSY.time, "validate": 0.010}
+    device = msgspec.structs.replace(BUSY, time=time)
+    said = found(on_device(PASSES | {"validate": 0.010}, device))
+    gain = said["compute.validation_too_often"].speedup
+    assert gain is not None and 1.3 < gain.likely <= 2.0
+    waits = msgspec.structs.replace(BUSY, time={**BUSY.time, "backward": 0.013, "validate": 0.002})
+    assert "compute.validation_too_often" not in found(on_device(PASSES | {"validate": 0.010}, waits))
+
+
+def test_copies_in_the_gaps_are() -> None:
+    device = msgspec.structs.replace(
+        LAUNCH_BOUND,
+        copy_idle_seconds=0.006,
+        copy_seconds=0.006,
+        idle={"forward": 0.007},
+        starved_ratio=0.7,
+        busy_ratio=0.3,
+    )
+    graph = [
+        ["forward", 100.0, 0.0, 6000.0, 0.0, 1, 0, 1],
+        ["forward", 900.0, 1000.0, 0.0, 0.0, 90, 0, 0],
+        ["backward", 1000.0, 1000.0, 0.0, 0.0, 90, 0, 0],
+        ["optimizer", 500.0, 1000.0, 0.0, 0.0, 9, 0, 0],
+    ]
+    scalars = {"transfer.blocking_per_step": 2.0, "transfer.bytes_per_step": 6e6}
+    host = {"forward": 0.007, "backward": 0.002, "optimizer": 0.001}
+    rank = {"device_times": msgspec.structs.replace(device, time=host), "scalars": scalars}
+    said = found(cuda_run(host, rank=rank, config={"step_graph": {"steps": 1, "segments": graph}}))
+    assert next(iter(said)) == "transfer.blocking_copies"
+    gain = said["transfer.blocking_copies"].speedup
+    assert gain is not None and 1.5 < gain.low < gain.likely < gain.high <= 3.5
+
+
+def test_the_rank_that_waits_least_in_the_exchange_is_late() -> None:
+    """GIVEN three ranks with equal host times, of which one computes longer and hardly waits for the others
+    THEN it is the straggler, and where it differs is read from its device."""
+    usual = msgspec.structs.replace(BUSY, exchange_seconds=0.0025)
+    late = msgspec.structs.replace(
+        BUSY, time={"forward": 0.006, "backward": 0.003, "optimizer": 0.001}, exchange_seconds=0.0002
+    )
+    on = {"device": "cuda:0", "gpu_uuid": "GPU-a"}
+    ranks = tuple(
+        rank_of(PASSES, rank=number, device_times=device, **on)
+        for number, device in enumerate((usual, late, usual))
+    )
+    said = found(msgspec.structs.replace(cuda_run(PASSES, world_size=3), ranks=ranks))
+    straggler = said["distributed.straggler"]
+    assert (straggler.rank, straggler.evidence["phase"]) == (1, "forward")
+    assert straggler.speedup is not None and straggler.speedup.likely == pytest.approx(
+        1 / (1 - 0.22), rel=0.05
+    )
+
+
+def test_a_gap_that_may_be_the_work_of_another_device_promises_nothing() -> None:
+    """GIVEN parameters on two devices, of which one is timed THEN no gain follows from its gaps."""
+    run = on_device(PASSES, LAUNCH_BOUND, config={**FP32, "devices": ["cuda:0", "cuda:1"]})
+    assert run.untimed_devices == ("cuda:1",)
+    assert all(finding.speedup is None for finding in found(run).values())

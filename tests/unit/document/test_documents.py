@@ -1,0 +1,158 @@
+"""Reports and comparisons as documents: whole, safe, and asking for nothing from outside."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+from msgspec.structs import replace
+
+from monitor.comparison.compare_runs import compare
+from monitor.document.compare_page import compare_page
+from monitor.document.markdown import run_markdown
+from monitor.document.run_page import run_page
+from monitor.model.run import Run
+from monitor.store.ledger import Entry
+from tests.unit.document import made
+from tests.unit.store import made as stored
+
+VOID = {"meta", "br"}
+HOSTILE = '</title><script>alert(1)</script>"><img src=x onerror=alert(2)>`**|\x1b[31m'
+
+
+class Reader(HTMLParser):
+    """The elements and words of a page; raises when they are not properly nested."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: set[str] = set()
+        self.words = ""
+        self.feed(page)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.add(tag)
+        assert not {name for name, _ in attrs if name.startswith("on") or name in ("src", "href", "style")}
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.add(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words += data
+
+
+def comparison(before: Run, after: Run) -> str:
+    found = compare(stored.record(before, stored.no_workers()), stored.record(after))
+    return compare_page(found, made.dossier(before), made.dossier(after))
+
+
+def page(run: Run) -> Reader:
+    return Reader(run_page(made.dossier(run)))
+
+
+def test_a_report_has_every_part() -> None:
+    words = page(made.run()).words
+    for part in (
+        "Half of the step waits for data. Fixing it should give about ×1.8.",
+        "Where every second went",
+        "building the model",
+        "What to change",
+        "predicted ×1.8 (1.4–2.0)",
+        "Over time",
+        "How step times are spread",
+        "GPU, CPU and memory beneath",
+        "Loss",
+        "Configuration",
+    ):
+        assert part in words
+
+
+@pytest.mark.parametrize("state", ["killed", "failed", "stalled"])
+def test_a_run_that_ended_badly_says_so_first(state: str) -> None:
+    run = made.ended_as(state, live_phase="backward")
+    assert "in backward of step 401, at 97 % of the GPU's memory. Half of the step" in page(run).words
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        made.run(timeline=(), phases=(), stalls=(), config={}, verdict=None, combined=None),
+        made.run(ranks=(), steps=0, timeline=(), phases=(), stalls=(), first_step_time=None),
+        made.run(samples_per_second=None, batch_size=None, command=None, git_commit="0123456789abcdef"),
+        replace(made.run(), ranks=made.run().ranks * 2, world_size=2),
+    ],
+    ids=["nothing known", "no step", "no samples", "two ranks"],
+)
+def test_what_is_not_known_is_left_out(run: Run) -> None:
+    found = made.dossier(run)
+    Reader(run_page(found))
+    assert run_markdown(found).startswith("# demo")
+
+
+def test_nothing_is_run_or_fetched() -> None:
+    for text in (run_page(made.dossier()), comparison(made.run(), stored.later())):
+        seen = Reader(text).seen
+        assert not seen & {"script", "link", "img", "iframe", "object", "base", "form"}
+        assert "default-src &#x27;none&#x27;" in text
+        assert not re.search(r"@import|url\(|https?:", text)
+
+
+def test_names_of_other_people_stay_text() -> None:
+    run = made.run(
+        name=HOSTILE,
+        command=HOSTILE,
+        config={HOSTILE: HOSTILE, "hotspots": [{"code": HOSTILE, "seconds": 1}]},
+    )
+    found = made.dossier(run, made.finding(title=HOSTILE, evidence={HOSTILE: HOSTILE}))
+    text = run_page(found)
+    assert not Reader(text).seen & {"script", "img"}
+    assert "\x1b" not in text
+    assert "<script" not in run_markdown(found).replace("\\<", "")
+    assert not Reader(comparison(run, replace(run, id="run-2", started=2000.0, ended=2040.0))).seen & {
+        "script",
+        "img",
+    }
+
+
+def test_what_came_of_a_promise_is_beside_it() -> None:
+    entry = Entry(
+        "run-1", "input.no_workers", "", "train.py", 1.4, 1.8, 2.0, 1040.0,
+        after_run="run-2", realised=1.7, changed="loader.num_workers 0 → 4",
+    )  # fmt: skip
+    before = made.dossier(None, made.finding(), entries=(entry,))
+    after = made.dossier(made.run(id="run-2"), made.finding(run="run-2"), entries=(entry,))
+    assert "realised ×1.7 in run-2" in Reader(run_page(before)).words
+    assert "realised ×1.7, inside the range · since run-1" in Reader(run_page(after)).words
+    assert "realised ×1.7 in `run-2`" in run_markdown(before)
+
+
+def test_a_comparison_has_every_part() -> None:
+    before = stored.run(config=stored.workers(0))
+    after = stored.later(rate=180.0, data=0.1, config=stored.workers(4))
+    words = Reader(comparison(before, after)).words
+    for part in (
+        "B is faster: ×1.8",
+        "The same work?",
+        "Where every second went",
+        "A step, by phase",
+        "GPU use",
+    ):
+        assert part in words
+    assert (
+        "input.no_workers gone in B (loader.num_workers 0 → 4): predicted ×2.0 (1.5–2.5), realised ×1.8"
+        in words
+    )
+
+
+def test_a_report_as_json_is_complete() -> None:
+    plain = json.loads(json.dumps(made.dossier(made.ended_as("killed")).as_json()))
+    assert plain["sentence"].startswith("Killed")
+    assert {"run", "findings", "account", "end", "spread", "readings", "stretches"} <= set(plain)

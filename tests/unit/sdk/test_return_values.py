@@ -1,0 +1,52 @@
+"""Functions that return the same in every step are told apart from those that do not."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from sdk.sampling._return_values import ReturnValues, fingerprint
+
+torch = pytest.importorskip("torch")
+
+
+def watched(function: Callable[[int], Any], steps: int = 4) -> bool:
+    returned = ReturnValues()
+    for step in range(steps):
+        returned.returned(function.__code__, function(step))
+        returned.step()
+    code = function.__code__
+    return returned.constant(code.co_filename, code.co_firstlineno, code.co_name)
+
+
+def test_the_same_array_in_every_step_is_a_constant() -> None:
+    def mask(step: int) -> Any:
+        return torch.ones(4, 4).triu()
+
+    def batch(step: int) -> Any:
+        return torch.full((4,), step)
+
+    assert watched(mask) and not watched(batch)
+    assert not watched(mask, steps=1), "nothing to compare it with"
+
+
+def test_what_says_nothing_is_no_constant() -> None:
+    weights = torch.ones(3, requires_grad=True)
+    assert not watched(lambda step: 3.0)
+    assert not watched(lambda step: None)
+    assert not watched(lambda step: weights * 2)
+
+
+def test_fingerprints_stand_for_values() -> None:
+    a = torch.arange(12.0).reshape(3, 4)
+    assert fingerprint(a) == fingerprint(a.clone()) != fingerprint(a + 1)
+    assert fingerprint((a, 1)) == fingerprint((a.clone(), 1)) != fingerprint((a, 2))
+    assert fingerprint({"x": a}) == fingerprint({"x": a.clone()})
+    assert fingerprint(a.to(torch.bfloat16)) is not None
+    assert fingerprint(torch.ones(1).expand(10**12)) is None, "never made real"
+    assert fingerprint("a") is None and fingerprint([1, 2]) is None
+    if numpy := sys.modules.get("numpy"):
+        assert fingerprint(numpy.ones(5)) == fingerprint(numpy.ones(5)) != fingerprint(numpy.zeros(5))

@@ -1,0 +1,48 @@
+"""What the source says about a line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sdk.structure.lines import Lines
+from sdk.structure.reader import Reader
+from sdk.structure.source import forget
+
+SOURCE = """\
+import torch
+
+class Net(Module):
+    def forward(self, ids):
+        length = ids.size(1)
+        table = torch.zeros(length, self.width)
+        table[:, 0] = torch.sin(torch.arange(length))
+        noise = torch.randn(length)
+        hidden = self.embed(ids) + table
+        state = torch.zeros_like(hidden)
+        return hidden
+
+@torch.no_grad()
+def judge(net):
+    return net(1)
+
+def train():
+    net(2)
+    with torch.inference_mode():
+        net(3)
+"""
+
+
+def test_lines_of_a_forward_that_use_only_sizes(tmp_path: Path) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(SOURCE)
+    forget()
+    assert [at for at in range(5, 12) if Lines(Reader()).fixed(str(file), at)] == [6, 7]
+    assert not Lines(Reader()).fixed(str(file), 18)
+
+
+def test_lines_without_gradients(tmp_path: Path) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(SOURCE)
+    forget()
+    assert [at for at in range(1, 21) if Lines(Reader()).without_gradients(str(file), at)] == [14, 15, 19, 20]
+    assert not Lines(Reader()).without_gradients(str(tmp_path / "none.py"), 1)

@@ -1,0 +1,11 @@
+"""`python -m trainers.reid …`."""
+
+from __future__ import annotations
+
+import sys
+
+from trainers import cli
+from trainers.reid import RECIPE
+
+if __name__ == "__main__":
+    sys.exit(cli.main(RECIPE))

@@ -1,0 +1,40 @@
+"""LSTM with attention over the days."""
+
+from __future__ import annotations
+
+import contextlib
+
+import torch
+from torch import Tensor, nn
+
+
+class AttentionLstm(nn.Module):
+    """(batch, days, columns) → the next value, and how much each day counted."""
+
+    def __init__(
+        self,
+        columns: int,
+        hidden: int,
+        layers: int,
+        *,
+        target: int = 0,
+        pooled: bool = False,
+        float32_lstm: bool = False,
+    ) -> None:
+        super().__init__()
+        self.target, self.pooled, self.float32_lstm = target, pooled, float32_lstm
+        self.lstm = nn.LSTM(columns, hidden, layers, batch_first=True)
+        self.score = nn.Sequential(nn.Linear(hidden, hidden // 2), nn.Tanh(), nn.Linear(hidden // 2, 1))
+        self.head = nn.Linear(hidden, 1)
+        nn.init.zeros_(self.head.weight)  # an untrained model repeats the last value: better only counts
+        nn.init.zeros_(self.head.bias)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        with torch.autocast(x.device.type, enabled=False) if self.float32_lstm else contextlib.nullcontext():
+            states, _ = self.lstm(x)
+        weight = self.score(states).softmax(dim=1)
+        if self.pooled:  # one product; the plain form writes all weighted states first, forth and back
+            context = torch.bmm(weight.transpose(1, 2), states).squeeze(1)
+        else:
+            context = (weight * states).sum(dim=1)
+        return x[:, -1:, self.target] + self.head(context), weight.squeeze(-1)

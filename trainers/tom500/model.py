@@ -1,0 +1,67 @@
+"""The UNet, and its loss in a plain and in a scatter-free form."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+def double_conv(inputs: int, outputs: int) -> nn.Sequential:
+    """Two convolutions, each normalised."""
+    layers: list[nn.Module] = []
+    for channels in (inputs, outputs):
+        layers += [nn.Conv2d(channels, outputs, 3, padding=1, bias=False), nn.BatchNorm2d(outputs)]
+        layers += [nn.ReLU(inplace=True)]
+    return nn.Sequential(*layers)
+
+
+class UNet(nn.Module):
+    """(batch, 1, height, width) → (batch, classes, height, width)."""
+
+    def __init__(self, classes: int, width: int, depth: int) -> None:
+        super().__init__()
+        self.depth = depth
+        widths = [width * 2**level for level in range(depth + 1)]
+        self.down = nn.ModuleList(double_conv(i, o) for i, o in zip([1, *widths], widths, strict=False))
+        pairs = list(zip(widths[:0:-1], widths[-2::-1], strict=True))
+        self.up = nn.ModuleList(nn.ConvTranspose2d(i, o, 2, stride=2) for i, o in pairs)
+        self.mix = nn.ModuleList(double_conv(2 * o, o) for _, o in pairs)
+        self.head = nn.Conv2d(width, classes, 1)
+
+    def forward(self, image: Tensor) -> Tensor:
+        height, width = image.shape[-2:]
+        unit = 2**self.depth
+        if height % unit or width % unit:  # a size that does not halve so often: padded, and cut again
+            image = F.pad(image, (0, -width % unit, 0, -height % unit), mode="replicate")
+        kept = [self.down[0](image)]
+        for block in self.down[1:]:
+            kept.append(block(F.max_pool2d(kept[-1], 2)))
+        x: Tensor = kept.pop()
+        for up, mix in zip(self.up, self.mix, strict=True):
+            x = mix(torch.cat([kept.pop(), up(x)], dim=1))
+        scores: Tensor = self.head(x)
+        return scores[..., :height, :width]
+
+
+def one_hot_loss(logits: Tensor, labels: Tensor) -> Tensor:
+    """Cross entropy + soft dice with an explicit one-hot tensor."""
+    chance = logits.softmax(1)
+    hot = F.one_hot(labels, logits.shape[1]).permute(0, 3, 1, 2).float()
+    return F.cross_entropy(logits, labels) + _dice_loss(
+        (chance * hot).sum((0, 2, 3)), chance, hot.sum((0, 2, 3))
+    )
+
+
+def masked_loss(logits: Tensor, labels: Tensor) -> Tensor:
+    """The same value from one log-softmax and a comparison: nothing is scattered, forth or back."""
+    log_chance = logits.log_softmax(1)
+    chance = log_chance.exp()
+    classes = torch.arange(logits.shape[1], device=labels.device).view(1, -1, 1, 1)
+    mask = (labels.unsqueeze(1) == classes).to(chance.dtype)
+    entropy = -(log_chance * mask).sum() / labels.numel()
+    return entropy + _dice_loss((chance * mask).sum((0, 2, 3)), chance, mask.sum((0, 2, 3)))
+
+
+def _dice_loss(shared: Tensor, chance: Tensor, counts: Tensor) -> Tensor:
+    return 1 - ((2 * shared + 1) / (chance.sum((0, 2, 3)) + counts + 1)).mean()
