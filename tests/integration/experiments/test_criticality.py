@@ -100,8 +100,8 @@ def probed(folder: Path, script: str, steps: int = STEPS) -> dict[str, Criticali
 
 
 def check(found: dict[str, Criticality], truth: float) -> None:
-    """Critical is told from hidden, in every place. How close the slopes come to the truth depends on how quiet
-    the machine is: `python -m tests.benchmarks.criticality` measures that."""
+    """Critical is told from hidden, in every place. How close the slopes come to the truth depends on how
+    quiet the machine is: `python -m tests.benchmarks.criticality` measures that."""
     assert set(found) == {"data", "backward", "optimizer"}
     for one in found.values():
         assert (one.slope > 0.5) == (truth > 0.5), found
