@@ -9,6 +9,7 @@ asked again only now and then.
 from __future__ import annotations
 
 import ctypes
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -112,7 +113,7 @@ class Reading(Protocol):
         """Forget that the card did not support this."""
 
 
-class Asked:
+class Asked(ABC):
     """Common part of readings: keeps the target up to date and remembers what is not supported."""
 
     def __init__(self, function: str, target: Values, keys: Sequence[str]) -> None:
@@ -136,8 +137,9 @@ class Asked:
         self.store()
         return True
 
+    @abstractmethod
     def store(self) -> None:
-        raise NotImplementedError
+        """Write what the call answered to the target."""
 
     def blank(self) -> None:
         """Absent is None, and never an old value."""

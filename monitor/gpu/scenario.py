@@ -65,7 +65,7 @@ class Event(Struct, frozen=True, forbid_unknown_fields=True, tag_field="effect",
         return self.gpu == "all" or self.gpu == index or (isinstance(self.gpu, list) and index in self.gpu)
 
     def apply(self, forces: Forces) -> None:
-        raise NotImplementedError
+        """What it does to a GPU; an event without an effect does nothing."""
 
 
 class Throttle(Event, frozen=True, tag="throttle"):

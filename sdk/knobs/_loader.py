@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -58,8 +59,9 @@ class LoaderKnob(Knob):
             lambda loader: attempt(outcome, self.change, loader, value, outcome)
         )
 
+    @abstractmethod
     def change(self, loader: Any, value: Any, outcome: Outcome) -> None:
-        raise NotImplementedError
+        """Change this loader, or say why it stays as it is."""
 
 
 class NumWorkers(LoaderKnob, Number):

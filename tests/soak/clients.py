@@ -5,22 +5,25 @@ from __future__ import annotations
 import http.client
 import threading
 import time
+from abc import ABC, abstractmethod
 from types import TracebackType
 
 SCRAPE_EVERY_SECONDS = 1.0
 
 
-class _Threads:
+class _Threads(ABC):
     def __init__(self, port: int, count: int) -> None:
         self.port = port
         self._stopping = threading.Event()
         self._threads = [threading.Thread(target=self._run, args=(at,), daemon=True) for at in range(count)]
 
+    @abstractmethod
     def _run(self, at: int) -> None:
-        raise NotImplementedError
+        """What one thread does until it is stopped."""
 
+    @abstractmethod
     def __enter__(self) -> None:
-        raise NotImplementedError
+        """Start them."""
 
     def _start(self) -> None:
         for thread in self._threads:

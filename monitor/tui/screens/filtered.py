@@ -23,8 +23,7 @@ class Filtered(Page):
         return bar
 
     def filter_changed(self, text: str) -> None:
-        """Show what fits these words."""
-        raise NotImplementedError
+        """Show what matches these words; by itself the screen has nothing to hide."""
 
     def list_widget(self) -> Widget:
         """Where the keyboard goes when the words are typed."""
