@@ -14,19 +14,21 @@ $(STAMP): pyproject.toml constraints.txt $(wildcard sdk/*/*.[ch])
 demo: $(STAMP)
 	$(BIN)/gpumon demo
 
-# Most of a test's time is spent waiting for processes: three files at a time, each in one process.
+# Most of a test's time is spent waiting for processes: three files at a time, each in one process. Tests that
+# compare the times of real trainings come after the others, two files at a time.
 PYTEST   := $(BIN)/python -m pytest
 TOGETHER := $(PYTEST) -n 3 --dist loadfile
+TIMED    := $(PYTEST) -n 2 --dist loadfile
 
-# What failed is run once more, with nothing beside it: a crowded machine is no reason to fail.
+# Failures are run once more with nothing beside them: a crowded machine is no reason to fail.
 AGAIN    := { echo 'make: once more, alone:'; $(PYTEST) --last-failed --last-failed-no-failures none -v; }
 
 test: lint
-	$(TOGETHER) -m 'not alone' || $(AGAIN)
-	$(PYTEST) -m alone || $(AGAIN)
+	$(TOGETHER) -m 'not timed' || $(AGAIN)
+	$(TIMED) -m timed || $(AGAIN)
 
 quick: lint
-	$(TOGETHER) -m 'not slow and not alone'
+	$(TOGETHER) -m 'not slow and not timed'
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

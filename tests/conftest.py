@@ -36,7 +36,7 @@ PATIENCE = 600.0
 """Seconds after which something is taken to hang: no test fails for being slow."""
 
 
-ALONE = (
+TIMED = (
     "integration/advice/",
     *(f"integration/device/test_{name}.py" for name in ("account", "lane", "profile", "scripts", "selftest")),
     *(f"integration/device/test_{name}.py" for name in ("nvml", "timeline", "trace")),
@@ -44,13 +44,13 @@ ALONE = (
     "integration/trainers/test_demo.py",
     "integration/trainers/test_twins.py",
 )
-"""Tests that compare times of real trainings: `make test` runs them after the others, one by one."""
+"""Tests that compare times of real trainings: `make test` runs them after the others, with less beside them."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if any(part in item.path.as_posix() for part in ALONE):
-            item.add_marker(pytest.mark.alone)
+        if any(part in item.path.as_posix() for part in TIMED):
+            item.add_marker(pytest.mark.timed)
 
 
 def require_program(name: str) -> str:

@@ -66,6 +66,4 @@ def test_every_loop_holds_and_the_file_is_written(
         if left:
             seen += gpu_selftest.measure(sys.executable, left).loops
             left = not_held(seen[-len(left) :], on_the_device)
-    if left and os.getloadavg()[0] > (os.cpu_count() or 1):
-        pytest.xfail(f"a machine as loaded as this one says nothing about {left}")
     assert left == [], "\n".join(map(str, seen))
