@@ -44,7 +44,7 @@ TIMED = (
     "integration/trainers/test_demo.py",
     "integration/trainers/test_twins.py",
 )
-"""Tests that compare times of real trainings: `make test` runs them after the others, with less beside them."""
+"""Tests that compare times of real trainings: `make test` runs them last, with less beside them."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
