@@ -138,13 +138,12 @@ class StepModel:
             host=luck.host,
             along=luck.along,
         )
-        return self.lanes.gain(
-            edit, least=change.batch * loaded.loader_period(sum(self.lanes.graph.own.values()))
-        )
+        own = sum(took for phase, took in self.lanes.graph.own.items() if phase != "data")
+        return self.lanes.gain(edit, least=change.batch * loaded.loader_period(own))
 
     def loader_period(self, own: float) -> float:
         """Seconds in which workers make a batch, where there are any; the host needs a core for its `own`
-        seconds of them."""
+        seconds, in which the time it spends on data is not counted: that work is the workers'."""
         if self.workers <= 0:
             return 0.0
         on_cores = (own + self.work * self.work_cpu) / max(self.cores, LEAST_CORES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -55,6 +56,13 @@ def test_a_host_second_behind_which_the_device_works_is_worth_nothing() -> None:
 def test_idle_time_of_a_wait_for_data_is_saved_with_the_wait() -> None:
     lanes = lanes_of(Segment("data", 0.009), Segment("forward", 0.001, device=0.004, launches=1000))
     assert ratio(model_of(lanes), saved("data", 0.009, "loading")) == pytest.approx(2.5)
+
+
+def test_samples_that_wait_take_no_core_from_the_host() -> None:
+    """GIVEN 30 ms of samples that only wait, and 2 cores WHEN 8 workers make them THEN the device decides."""
+    lanes = lanes_of(Segment("data", 0.030), Segment("forward", 0.002, device=0.008, launches=1000))
+    model = replace(model_of(lanes), work_cpu=0.0, cores=2.0)
+    assert ratio(model, Change(workers=8)) == pytest.approx(0.032 / 0.008, rel=0.01)
 
 
 def test_a_read_before_loading_keeps_both_from_overlapping() -> None:
