@@ -68,6 +68,7 @@ def finish() -> int:
 def publish() -> dict[str, Any]:
     """The page from the rows there are."""
     results = [found for case in CASES if (found := rows.kept(case)) is not None]
-    summary = report.write(results, changes.kept(), steadiness.kept())
+    missing = [case.script for case in CASES if rows.kept(case) is None]
+    summary = report.write(results, changes.kept(), steadiness.kept(), missing)
     print(summary)
     return summary

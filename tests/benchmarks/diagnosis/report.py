@@ -77,27 +77,36 @@ Kept = list[dict[str, Any]]
 Verdicts = dict[str, list[str]]
 
 
-def write(results: list[Result], changes: Kept, verdicts: Verdicts) -> dict[str, Any]:
-    """docs/benchmarks/diagnosis.json and .md."""
+def write(results: list[Result], changes: Kept, verdicts: Verdicts, missing: list[str]) -> dict[str, Any]:
+    """docs/benchmarks/diagnosis.json and .md; `missing` are the cases that this round has not measured."""
     DOCS.mkdir(parents=True, exist_ok=True)
     summary = figures(results)
     date = time.strftime("%Y-%m-%d")
     document = {
         "command": COMMAND, "date": date, "figures": summary, "changes": changes, "verdicts": verdicts,
+        "missing": missing,
         "cases": [dataclasses.asdict(one) for one in results],
     }  # fmt: skip
     (DOCS / "diagnosis.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
-    (DOCS / "diagnosis.md").write_text(page(results, summary, date, changes, verdicts))
+    (DOCS / "diagnosis.md").write_text(page(results, summary, date, changes, verdicts, missing))
     return summary
 
 
-def page(results: list[Result], summary: dict[str, Any], date: str, changes: Kept, verdicts: Verdicts) -> str:
+def page(
+    results: list[Result],
+    summary: dict[str, Any],
+    date: str,
+    changes: Kept,
+    verdicts: Verdicts,
+    missing: list[str],
+) -> str:
     lines = [
         "# Diagnosis: does it name the cause, and does the gain come true?",
         "",
         f"`{COMMAND}`, {date}. {INTRO}",
         "",
         *_table(summary),
+        *_missing(missing),
         *_changes(changes),
         *_verdicts(verdicts),
     ]
@@ -133,6 +142,15 @@ def _table(summary: dict[str, Any]) -> list[str]:
         row("realised gain inside the predicted range", inside, "≥ 85 %"),
         row("median width of the range, high / low", lambda one: _factor(one["median_width"]), "≤ 1.7"),
         row("median error of the likely gain", lambda one: _percent(one["median_error"])),
+    ]
+
+
+def _missing(scripts: list[str]) -> list[str]:
+    if not scripts:
+        return []
+    return [
+        "",
+        f"**Not measured in this round: {len(scripts)} cases** ({', '.join(dict.fromkeys(scripts))}).",
     ]
 
 
