@@ -43,7 +43,7 @@ class Trackers:
             return
         with contextlib.suppress(
             AttributeError, IndexError, TypeError, ValueError
-        ):  # an unknown version
+        ):  # a version we do not know
             self._add(kind, describe(*args, **kwargs))
 
     def _add(self, kind: str, found: dict[str, Any]) -> None:
