@@ -18,8 +18,8 @@ from ._timing import FetchTimes, TimedFetcher, clock
 SLOTS = 64
 """Chosen: 16 KiB of records. A daemon that reads once a second misses none below 64 batches per second."""
 _PUBLISH = (2, 8)
-"""Chosen: batches after which to publish the hot lines so far, since an epoch may be short; they are published
-once more when sampling ends. Looking them up takes some milliseconds."""
+"""Chosen: batches after which to publish the hot lines so far, since an epoch may be short; they are
+published once more when sampling ends. Looking them up takes some milliseconds."""
 SAMPLING_WORKERS = 2
 """Chosen: all workers of a loader run the same code, so one that samples would do; two, because in a short
 epoch a worker has few batches."""
