@@ -103,7 +103,8 @@ def _after_rest(batches: Any) -> float:
 
 
 def _chunk(batches: Any) -> float:
-    """Seconds per batch when many are taken in a row: the worker cannot keep up with an idle consumer."""
+    """Seconds per batch when many are taken in a row: the worker cannot keep up with a loop that does no
+    work."""
     return best(lambda: [next(batches) for _ in range(CHUNK)], 1) / CHUNK
 
 

@@ -85,7 +85,7 @@ WRITERS: dict[str, Callable[[dict[str, Any], Told], str]] = {
 def write(kind: str, target: dict[str, Any], told: Told) -> dict[str, str]:
     try:
         return {"tracker": kind, "where": WRITERS[kind](target, told)}
-    except Exception as error:  # noqa: BLE001 — whatever a library raises, the other trackers get theirs
+    except Exception as error:  # noqa: BLE001 — if one library raises, the other trackers are still written
         reason = str(error).strip().splitlines() or [""]
         return {"tracker": kind, "error": f"{type(error).__name__}: {reason[0]}"}
 

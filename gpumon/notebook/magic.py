@@ -27,7 +27,8 @@ def register(shell: Any) -> None:
 
 
 def without_magic(lines: list[str]) -> list[str]:
-    """Replace it with an empty line to keep line numbers in tracebacks; another magic must come first."""
+    """Blank the line to keep line numbers in tracebacks; remove it before another magic, which must be
+    first."""
     if not lines or name_in(lines[0]) is None:
         return lines
     rest = lines[1:]

@@ -1,8 +1,7 @@
 """Why the device was idle between two kernels of a window: a copy, or a host that had waited for it.
 
-The wait is not what a synchronization costs, because the device works meanwhile. It costs the gap that begins
-during the wait, because the host then launches late; but at most the wait itself, since the host would be no
-earlier than that without it.
+The wait is not what a synchronization costs: the device works meanwhile. It costs the gap that begins during
+the wait, because the host then launches late; at most the wait, which is how much earlier the host would be.
 """
 
 from __future__ import annotations

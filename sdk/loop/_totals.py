@@ -13,7 +13,7 @@ _SUMMED = (
     ring.W_BEGIN, ring.W_END, ring.W_FLAGS, ring.W_SAMPLES, ring.W_TOKENS, ring.W_OVERHEAD, ring.W_GC,
 )  # fmt: skip
 _ENOUGH = 3
-"""Chosen: with this many steady steps, only they are shown; a shorter run shows its largest group."""
+"""Chosen: with this many steady steps, only they are shown; shorter runs show what they have."""
 
 
 class Group(StepSums):

@@ -75,7 +75,7 @@ def _cpu_model() -> str | None:
 
 
 def torch_config(torch: Any) -> dict[str, Any]:
-    """Torch's own switches."""
+    """torch's own switches."""
     return take(
         {
             "torch": lambda: str(torch.__version__),

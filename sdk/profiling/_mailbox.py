@@ -1,7 +1,7 @@
 """The request folder beside a ring: only what nobody but the run's owner can have put there is read.
 
-The command completes the folder, then renames it into place atomically; removing the request takes it. Only
-the owner or root can create a folder that belongs to the owner, and one that others may enter is ignored.
+The command fills the folder, then renames it into place atomically; the run takes a request by removing it.
+Only the owner or root can create a folder that belongs to the owner; one that others may enter is ignored.
 """
 
 from __future__ import annotations

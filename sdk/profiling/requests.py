@@ -25,7 +25,7 @@ _ENDED = "the run ended before the window was full"
 
 
 class Loop(NamedTuple):
-    """What a window needs of the run."""
+    """What a window needs from the run."""
 
     device: Callable[[], str | None]
     """The parameters' device."""

@@ -74,7 +74,7 @@ class Work:
                 self._follow(path)
 
     def _follow(self, path: Path) -> None:
-        """Follow calls from the outermost to the update; what a backward pass calls is not on the way."""
+        """Follow calls from the outermost to the update; what a backward pass re-runs is not on the way."""
         for place in reversed(path.frames):
             source = read(place.file)
             node = source.statement_at(place.line) if source else None

@@ -19,7 +19,7 @@ class NoRing(Exception):
 
 
 class SwitchedOff(NoRing):
-    """The user wants none."""
+    """The user has switched rings off."""
 
 
 def disabled() -> bool:
