@@ -1,7 +1,7 @@
-"""Our SDK under a name nobody else has: for processes in which `sdk` is somebody else's.
+"""Our SDK under a unique name, for processes in which `sdk` is somebody else's package.
 
-It replaces itself with the package in the folder `sdk` beside it. A spawned loader worker, which looks things
-up by their names, finds them by this one.
+It replaces itself with the package in the folder `sdk` beside it. A spawned loader worker, which imports by
+name, finds the SDK under this one.
 """
 
 import importlib.util

@@ -1,6 +1,6 @@
-"""``from gpumon import TrainingMonitor``: the names of `sdk`, for a project that has an `sdk` of its own.
+"""``from gpumon import TrainingMonitor``: the names of `sdk`, for a project that has its own `sdk`.
 
-In a notebook ``%load_ext gpumon`` brings the cell magic ``%%gpumon`` (docs/sdk.md).
+In a notebook, ``%load_ext gpumon`` provides the cell magic ``%%gpumon`` (docs/sdk.md).
 """
 
 from __future__ import annotations

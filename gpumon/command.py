@@ -1,4 +1,4 @@
-"""The command `gpumon`: ours, even where a folder on PYTHONPATH has a `monitor` or `sdk` of its own."""
+"""The command `gpumon`: runs our packages even if PYTHONPATH contains another `monitor` or `sdk`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finding our own packages, whatever else has their names: they are beside this one."""
+"""Finding our own packages, which are beside this one, even if others share their names."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from types import ModuleType
 
 HOME = Path(__file__).resolve().parents[1]
 PRIVATE = "_gpumon_sdk"
-"""What the SDK is called where `sdk` may be somebody else's; `gpumon run` uses this name, too."""
+"""The SDK's name where `sdk` may be somebody else's; `gpumon run` uses it, too."""
 
 
 def sdk() -> ModuleType:
-    """The SDK, one copy a process: one that is loaded, else one that an import would give, else under its
+    """The SDK, one copy per process: the loaded one, else the one an import would find, else under its
     private name."""
     for name in (PRIVATE, "sdk"):
         loaded = sys.modules.get(name)
@@ -34,15 +34,15 @@ def is_ours(spec: ModuleSpec | None, package: str) -> bool:
 
 
 def _found(name: str) -> ModuleSpec | None:
-    """What an import of a package that is not loaded would take."""
+    """What importing a package that is not loaded would find."""
     try:
         return importlib.util.find_spec(name)
-    except (ImportError, ValueError):  # somebody's module that has no spec
+    except (ImportError, ValueError):  # somebody's module without a spec
         return None
 
 
 def pin(package: str) -> None:
-    """From now on this process imports our `package`, whatever is before it on the path."""
+    """Make this process import our `package` from now on, whatever precedes it on the path."""
     folder = HOME / package
     spec = importlib.util.spec_from_file_location(
         package, folder / "__init__.py", submodule_search_locations=[str(folder)]
@@ -53,7 +53,7 @@ def pin(package: str) -> None:
     spec.loader.exec_module(sys.modules[package])
 
 
-if __name__ == "__main__":  # python -P ours.py MODULE WORDS…: a module of ours as a program
+if __name__ == "__main__":  # python -P ours.py MODULE WORDS…: run one of our modules as a program
     import runpy
 
     for package in ("sdk", "monitor"):

@@ -1,6 +1,6 @@
 """What a training script imports: ``from sdk import TrainingMonitor``.
 
-The names come when they are asked for: the daemon imports only `sdk.ring`, and should not pay for more.
+Names are imported on first use: the daemon needs only `sdk.ring` and should not pay for the rest.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Measures in about a second what torch's own work costs on this machine, for predictions. Run by its path
-with the interpreter that trains (`gpumon doctor --calibrate`), never while a training runs; prints JSON.
+"""Measures in about a second what torch's own work costs on this machine, for predictions. Run by path with
+the interpreter that trains (`gpumon doctor --calibrate`), never during a training; prints JSON.
 
 Each figure is the best of a few rounds: noise only ever adds time.
 """
@@ -12,16 +12,16 @@ from collections.abc import Callable
 from typing import Any
 
 ROUNDS = 5
-"""Choices, here and below, so that all of it takes about a second."""
+"""Chosen, here and below, so that everything takes about a second."""
 LAYERS, WIDTH = 16, 8
-"""A model so small that its time is the overhead of its modules."""
+"""A model so small that its time is all module overhead."""
 SIDE = 256
-"""Of the matrices whose product gives the rate: as large as those of small models."""
+"""Size of the matrices whose product gives the rate: as in small models."""
 COPY_BYTES = 64 << 20
-"""More than any cache holds."""
+"""More than fits in any cache."""
 BATCHES, BATCH = 150, 32
 RESTED, REST_SECONDS = 30, 0.005
-"""Batches that are taken after a rest, in which a worker has the next batch of nothing ready."""
+"""Batches taken after a rest, during which a worker gets the next, empty batch ready."""
 CHUNK = 20
 
 
@@ -36,7 +36,7 @@ def best(work: Callable[[], object], rounds: int = ROUNDS) -> float:
 
 
 def module_seconds(torch: Any) -> float:
-    """What a module costs in one pass, however small its input."""
+    """What a module costs per pass, however small its input."""
     layers = [layer for _ in range(LAYERS) for layer in (torch.nn.Linear(WIDTH, WIDTH), torch.nn.ReLU())]
     model, batch = torch.nn.Sequential(*layers), torch.zeros(1, WIDTH)
 
@@ -49,14 +49,14 @@ def module_seconds(torch: Any) -> float:
 
 
 def core_flops(torch: Any) -> float:
-    """Floating-point operations a second of one core in small matrix products."""
+    """Floating-point operations per second of one core in small matrix products."""
     one, two = torch.rand(SIDE, SIDE), torch.rand(SIDE, SIDE)
     torch.mm(one, two)
     return float(2 * SIDE**3 / best(lambda: torch.mm(one, two), 4 * ROUNDS))
 
 
 def memory_rate(torch: Any) -> float:
-    """Bytes a second that one core copies from memory to memory, read and written."""
+    """Bytes per second, read plus written, that one core copies from memory to memory."""
     source = torch.zeros(COPY_BYTES // 4)
     target = torch.empty_like(source)
     target.copy_(source)
@@ -64,7 +64,7 @@ def memory_rate(torch: Any) -> float:
 
 
 class Nothing:
-    """A data set whose samples cost nothing."""
+    """A dataset whose samples cost nothing."""
 
     def __init__(self, sample: Any) -> None:
         self.sample = sample
@@ -77,7 +77,8 @@ class Nothing:
 
 
 def worker_seconds(torch: Any) -> dict[str, float]:
-    """Starting a worker; what it spends on a batch besides its samples; taking a batch that is ready."""
+    """Seconds to start a worker, to take a batch that is ready, and that it spends on a batch besides its
+    samples."""
     data = Nothing((torch.zeros(WIDTH), 0))
     loader = torch.utils.data.DataLoader(data, batch_size=BATCH, num_workers=1)
     begin = time.perf_counter()
@@ -102,12 +103,13 @@ def _after_rest(batches: Any) -> float:
 
 
 def _chunk(batches: Any) -> float:
-    """Seconds a batch when many are asked for in a row: the worker cannot keep up with nothing."""
+    """Seconds per batch when many are taken in a row: the worker cannot keep up with a loop that does no
+    work."""
     return best(lambda: [next(batches) for _ in range(CHUNK)], 1) / CHUNK
 
 
 def measure() -> dict[str, Any]:
-    """All of it, on one thread: prices of a core."""
+    """Everything, on one thread: the costs of one core."""
     import torch
 
     torch.set_num_threads(1)

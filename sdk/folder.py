@@ -1,4 +1,4 @@
-"""Whether a folder is safe for rings: only its owner, root and the service can replace files in it."""
+"""Whether a folder is safe for rings: only its owner, root and the service may replace files in it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ SERVICE = "gpumon"
 
 
 def problem(folder: str) -> str | None:
-    """Why rings must not be in this folder; None when they may be. Raises `OSError` when there is none."""
+    """Why rings must not be in this folder; None if they may. Raises `OSError` if it does not exist."""
     if not hasattr(os, "getuid"):
-        return None  # Windows: folders below the user's own are the user's
+        return None  # Windows: folders under the user's own belong to the user
     found = os.lstat(folder)
     if stat.S_ISLNK(found.st_mode):
         return "it is a symbolic link"
@@ -26,7 +26,7 @@ def problem(folder: str) -> str | None:
 
 
 def _is_shared(found: os.stat_result) -> bool:
-    """Writable for others. The user's own group does not count: on many systems it has one member."""
+    """Whether others may write to it. The user's own group does not count: often it has one member."""
     others = found.st_mode & stat.S_IWOTH
     return bool(others or (found.st_mode & stat.S_IWGRP and found.st_gid != os.getgid()))
 

@@ -1,11 +1,11 @@
-"""Training loops whose bottleneck is known by construction, for `gpumon doctor --gpu-selftest`. Run by its
-path with the interpreter that trains (`python -P`); prints JSON.
+"""Training loops whose bottleneck is known by construction, for `gpumon doctor --gpu-selftest`. Run by path
+with the interpreter that trains (`python -P`); prints JSON.
 
     gpu_selftest.py prepare              sizes for this card, and how long kernels take in a step of each loop
-    gpu_selftest.py LOOP SIZES STEPS     one loop, as gpumon watches it: how long a step takes, by events
+    gpu_selftest.py LOOP SIZES STEPS     one loop, watched by gpumon: how long a step takes, by events
 
-What kernels take comes from torch's profiler in a process that gpumon does not watch; how long a step takes
-from events of this script. Neither is of gpumon's recorder.
+Kernel times come from torch's profiler in a process that gpumon does not watch, step times from this script's
+own events. Neither comes from gpumon's recorder.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from typing import Any
 WIDTH = 1024
 STEP_SECONDS = 0.010
 PART, SMALL = 0.3, 0.05
-"""Device work of a loop that waits for something else, and of a kernel between two reads; of a whole step."""
+"""Device work, as a share of a whole step: in a loop that waits for something else, and of a kernel between
+two reads."""
 READS, DECISION_SECONDS = 20, 0.00015
-"""The host's time behind each read is less than the kernel before it: without reads nothing would wait."""
+"""The host's time after each read is shorter than the kernel before it: without reads, nothing would wait."""
 LOAD_SECONDS, COPY_SECONDS = 0.007, 0.006
 WARM, WINDOW = 5, 6
 FIRST_ROWS, MOST_ROWS = 64, 1 << 18
@@ -46,12 +47,12 @@ class Wide:
 
 
 def healthy(torch: Any, device: Any, sizes: dict[str, int]) -> Step:
-    """Nothing but work for the device."""
+    """Nothing but device work."""
     return Wide(torch, device, sizes["rows"]).train
 
 
 def launch(torch: Any, device: Any, sizes: dict[str, int]) -> Step:
-    """Many tiny kernels: the host cannot launch them as fast as the device runs them."""
+    """Many tiny kernels: the device runs them faster than the host can launch them."""
     nn = torch.nn
     layers = [nn.Sequential(nn.Linear(8, 8), nn.LayerNorm(8), nn.Tanh()) for _ in range(sizes["layers"])]
     model = nn.Sequential(*layers).to(device)
@@ -68,7 +69,7 @@ def launch(torch: Any, device: Any, sizes: dict[str, int]) -> Step:
 
 
 class Slow:
-    """A data set whose samples take a while."""
+    """A dataset whose samples take a while."""
 
     def __len__(self) -> int:
         return 1 << 30
@@ -111,7 +112,7 @@ def _busy(seconds: float) -> None:
 
 
 def copy(torch: Any, device: Any, sizes: dict[str, int]) -> Step:
-    """Every batch is copied from ordinary memory, and the host waits for it."""
+    """Every batch is copied from pageable memory, and the host waits for it."""
     wide = Wide(torch, device, int(sizes["rows"] * PART))
     batch = torch.zeros(max(WIDTH, sizes["bytes"] // 4))
 
@@ -129,7 +130,7 @@ LOOPS = {"healthy": healthy, "launch": launch, "input": input_wait, "sync": sync
 
 
 def seconds_of(torch: Any, device: Any, step: Step, steps: int = WARM) -> float:
-    """Of a step, from an idle device to an idle device."""
+    """Seconds per step, from an idle device to an idle device."""
     step()
     torch.accelerator.synchronize(device)
     began = time.perf_counter()
@@ -140,7 +141,7 @@ def seconds_of(torch: Any, device: Any, step: Step, steps: int = WARM) -> float:
 
 
 def find_sizes(torch: Any, device: Any) -> dict[str, int]:
-    """Sizes with which a step of each loop takes about ten milliseconds on this card."""
+    """Sizes for which a step of each loop takes about ten milliseconds on this card."""
     rows = FIRST_ROWS
     while (took := _wide_seconds(torch, device, rows)) < STEP_SECONDS / 2 and rows < MOST_ROWS:
         rows *= 2
@@ -160,7 +161,7 @@ def _wide_seconds(torch: Any, device: Any, rows: int) -> float:
 
 
 def kernel_seconds(torch: Any, device: Any, step: Step) -> float:
-    """Of a step in which any kernel ran, by a window of torch's profiler with the device's activity alone."""
+    """Seconds per step in which any kernel ran, from torch's profiler with device activity only."""
     for _ in range(WARM):
         step()
     torch.accelerator.synchronize(device)
@@ -202,7 +203,7 @@ def prepare(torch: Any, device: Any) -> dict[str, Any]:
 
 
 def train(torch: Any, device: Any, name: str, sizes: dict[str, int], steps: int) -> dict[str, Any]:
-    """The loop as gpumon watches it, with an event of our own behind every step."""
+    """The loop, watched by gpumon, with an event of our own after every step."""
     step = LOOPS[name](torch, device, sizes)
     events = [torch.Event(device=device, enable_timing=True) for _ in range(steps)]
     for event in events:

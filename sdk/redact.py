@@ -1,4 +1,4 @@
-"""Removes secrets from command lines before anybody else can read them."""
+"""Removes secrets from command lines before anyone else can read them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _SECRET_WORDS = frozenset(
     ("apikey", "auth", "authorization", "bearer", "credential", "credentials", "key", "passphrase", "passwd",
      "password", "pat", "pwd", "secret", "token")
 )  # fmt: skip
-"""Parts of an option's or a variable's name that make its value a secret. Whole parts: `--max-tokens`,
-`--tokenizer` and `--monkey` have none of them."""
+"""Parts of an option's or variable's name that make its value a secret. Only whole parts count:
+`--max-tokens`, `--tokenizer` and `--monkey` have none."""
 _NAME = re.compile(r"-{0,2}[A-Za-z][\w.-]*")
 _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
-"""Of `api_key`, `api-key`, `apiKey` and `API_KEY` alike."""
+"""The same for `api_key`, `api-key`, `apiKey` and `API_KEY`."""
 _LOGIN_IN_URL = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 _SECRET_IN_URL = re.compile(
     r"([?&](?:[\w.-]*[_.-])?(?:key|token|secret|password|signature|sig|auth)=)[^&#\s]+", re.IGNORECASE
@@ -25,7 +25,7 @@ _TOKEN = re.compile(
     r"\b(?:hf_|sk-|pk-|rk_|gh[opsur]_|github_pat_|glpat-|xox[abpr]-|AKIA|ASIA|ya29\.|npm_|pypi-|dckr_pat_)"
     r"[\w-]{10,}|\beyJ[\w-]{10,}\.[\w-]{10,}(?:\.[\w-]+)?"
 )
-"""Tokens that are known by their beginning: of model hubs, code forges, clouds, and web tokens."""
+"""Tokens recognizable by their prefix: of model hubs, code forges, clouds, and web tokens."""
 _IN_QUOTES = re.compile(r"""([A-Za-z_][\w.-]*)(["']?\s*[=:]\s*)(["'])([^"']+)\3""")
 """`token="…"` in code, `"token": "…"` in JSON."""
 _BEARER = re.compile(r"((?:authorization\s*:\s*)?(?:bearer|basic)\s+)\S+", re.IGNORECASE)
@@ -33,7 +33,7 @@ _BEARER = re.compile(r"((?:authorization\s*:\s*)?(?:bearer|basic)\s+)\S+", re.IG
 
 def redact(words: Sequence[str]) -> list[str]:
     """The words of a command line, each secret replaced by ``***``: values of options and variables whose
-    name says so, logins in URLs, and tokens known by their shape."""
+    name says so, logins in URLs, and tokens recognizable by their shape."""
     found: list[str] = []
     for at, word in enumerate(words):
         before = words[at - 1] if at else ""
@@ -42,12 +42,12 @@ def redact(words: Sequence[str]) -> list[str]:
 
 
 def redact_text(text: str) -> str:
-    """The same for a command line in one piece, as it was joined with spaces."""
+    """The same for a command line joined with spaces."""
     return " ".join(redact(text.split(" ")))
 
 
 def _is_value_of(option: str, word: str) -> bool:
-    """`--wandb-key abc`: the word after an option that asks for a secret, unless it is an option itself."""
+    """`--wandb-key abc`: the word after an option that takes a secret, unless it is itself an option."""
     is_option = option.startswith("-") and "=" not in option
     return is_option and not word.startswith("-") and _names_secret(option)
 
@@ -60,7 +60,7 @@ def _redact_word(word: str) -> str:
 
 
 def redact_source(text: str) -> str:
-    """A line of code or JSON, each secret in it replaced."""
+    """A line of code or JSON with each secret replaced."""
     word = _IN_QUOTES.sub(_hide_value, text)
     word = _LOGIN_IN_URL.sub(HIDDEN, word)
     word = _SECRET_IN_URL.sub(rf"\1{HIDDEN}", word)
@@ -69,7 +69,7 @@ def redact_source(text: str) -> str:
 
 
 def redact_lines(found: Any) -> Any:
-    """The same for every text in lists and mappings: what was found out about lines of source."""
+    """The same for every text in lists and mappings: findings about source lines."""
     if isinstance(found, str):
         return redact_source(found)
     if isinstance(found, dict):

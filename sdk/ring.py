@@ -1,14 +1,14 @@
 """The ring: one file per rank in shared memory, a flight recorder of training steps.
 
 The writer maps the file and stores aligned 8-byte words; it needs no thread, no lock and no system
-call per step. The reader uses `pread` only (a mapped file that somebody truncates is a SIGBUS) and
-treats every file as hostile. This module is the format, and nothing else: it imports only the
-standard library. `monitor` may import it and `statistics` from `sdk`, and nothing else.
+call per step. The reader uses only `pread` (reading a mapped file that someone truncates raises
+SIGBUS) and treats every file as hostile. This module defines only the format and imports only the
+standard library. From `sdk`, `monitor` may import this module and `statistics`, nothing else.
 
 Layout (little-endian 64-bit words)::
 
     0      header words, see `H_*`
-    1024   scalar table: SCALARS float64 values, their names are in the meta JSON
+    1024   scalar table: SCALARS float64 values; their names are in the meta JSON
     2048   meta JSON (capacity META_BYTES), guarded by H_META_SEQ (odd: being written)
     DATA   slots of SLOT_WORDS words; record n (1-based) is in slot (n - 1) % slots
 
@@ -35,9 +35,9 @@ VERSION = 1
 H_MAGIC = 0
 H_VERSION = 1
 H_SLOTS = 2
-"""Number of slots; grows in place, only before the first wrap, so record n keeps its slot."""
+"""Number of slots. Grows in place, only before the first wrap, so record n keeps its slot."""
 H_HEAD = 3
-"""Committed records so far."""
+"""Records committed so far."""
 H_META_SEQ = 4
 H_META_LEN = 5
 H_PID = 6
@@ -46,18 +46,18 @@ H_STARTED_MONO = 8
 H_STARTED_WALL = 9
 H_ENDED_MONO = 10
 H_LIVE = 11
-"""The phase that is open now: id in the top byte, CLOCK_MONOTONIC ns of its begin below."""
+"""The open phase: id in the top byte, CLOCK_MONOTONIC ns of its start below."""
 H_DROPPED = 12
-"""What the writer had to leave out (no free device event, …)."""
+"""How many items the writer had to drop (no free device event, …)."""
 H_PID_STARTED = 13
-"""Process creation time in ns since the epoch, where there is no lock to tell a live writer; else 0."""
+"""Process creation time in ns since the epoch where no lock identifies a live writer; else 0."""
 H_OVERHEAD = 14
-"""ns the monitor itself spent in the loop so far."""
+"""ns the monitor itself has spent in the loop so far."""
 H_CLOSED = 15
-"""Steps whose work is done, committed or not: what a killed writer could not commit is counted as lost."""
+"""Steps whose work is done, committed or not: those a killed writer could not commit count as lost."""
 H_REQUESTS = 16
-"""Random: part of the name of the folder in which the owner may put a request (`request_folder`), so that
-nobody else can take that name first. 0: the writer takes none."""
+"""Random part of the name of the owner's request folder (`request_folder`), so nobody else can claim that
+name first. 0: the writer takes no requests."""
 HEADER_WORDS = 128
 
 SCALARS_AT = 1024
@@ -69,7 +69,7 @@ DATA_AT = META_AT + META_BYTES  # 65,536: a page boundary
 # Record words.
 W_SEQ = 0
 W_BEGIN = 1
-"""CLOCK_MONOTONIC ns. Begin to begin: a record's end is the next one's begin."""
+"""CLOCK_MONOTONIC ns. Records are contiguous: each ends where the next begins."""
 W_END = 2
 W_FLAGS = 3
 W_EPOCH = 4
@@ -82,10 +82,10 @@ W_DEVICE_SEQ = 24
 """Which record the three device words belong to (device results arrive some steps late); 0: none."""
 W_DEVICE_BUSY = 25
 W_DEVICE_STARVED = 26
-"""ns of the step in which the device worked, and in which it had nothing to do; together they are the step as
-the device saw it."""
+"""ns of the step in which the device worked, and in which it was idle; together, the step as the device saw
+it."""
 W_DEVICE_LAG = 27
-"""ns by which the device was behind the host, on average over the step's marks."""
+"""ns by which the device trailed the host, averaged over the step's marks."""
 W_LOSS = 28
 """float64 bits; NaN when the step had none."""
 W_GC = 29
@@ -98,21 +98,21 @@ SLOT_BYTES = SLOT_WORDS * 8
 
 # Flags.
 F_WARMUP = 1
-"""Compile, first iterations: kept out of the steady figures."""
+"""Compilation, first iterations: excluded from the steady figures."""
 F_EPOCH_START = 2
 F_COMPILED = 4
 """dynamo compiled something during this step."""
 F_NO_UPDATE = 8
-"""The step's update was skipped (a gradient scaler found gradients that are not finite)."""
+"""The step's update was skipped (a gradient scaler found non-finite gradients)."""
 F_CAPTURED = 16
 """Ran as a CUDA graph (or was captured): phases inside are not visible."""
 F_SAMPLED = 32
-"""The SDK sampled or profiled this step: kept out of the steady figures."""
+"""The SDK sampled or profiled this step: excluded from the steady figures."""
 
 MICRO_BATCHES_SHIFT = 16
 MOST_MICRO_BATCHES = 0xFFFF
-"""The flags word also has, from this bit on, how many micro-batches the step had (gradient accumulation):
-0 is one, a larger number of them is cut off."""
+"""From this bit up, the flags word holds the step's number of micro-batches (gradient accumulation). 0 means
+one; larger numbers are capped."""
 
 # Phases. Ids 0–11 are fixed, 12–15 are the user's own, named in meta["phases"].
 PHASES = (
@@ -138,25 +138,25 @@ LIVE_NONE = 255
 S_RUNNING = 0
 S_ENDED = 1
 S_FAILED = 2
-"""The loop ended by an exception."""
+"""An exception ended the loop."""
 S_INTERRUPTED = 3
-"""Somebody ended it: Ctrl-C, or a request to terminate."""
+"""Somebody ended it: Ctrl-C or a termination request."""
 
 KIND_TRAINER = "trainer"
 KIND_WORKER = "worker"
-"""A DataLoader worker's own ring: a record per batch, phases `WORKER_PHASES`."""
+"""A DataLoader worker's own ring: one record per batch, with phases `WORKER_PHASES`."""
 WORKER_PHASES = ("wait", "fetch", "collate", "send")
 
 SUFFIX = ".ring"
 REQUEST, STATE, TRACE = "request.json", "state.json", "trace.json"
-"""In a folder of requests: what the owner asks for, what the writer says about it, what it has written."""
+"""In a request folder: the owner's request, the writer's answer, and the trace it wrote."""
 TAKING, WRITTEN, REFUSED = "taking", "written", "refused"
-"""What the state says; without one the request has not been seen."""
+"""Values of the state; without one, the writer has not seen the request."""
 MAX_UNCOMMITTED = 4096
-"""No writer can lag further behind: a larger value means a broken header."""
+"""No writer can lag by more: a larger value means a broken header."""
 INITIAL_SLOTS = 4096
 MAX_BYTES = 64 * 1024 * 1024
-"""Choices: a ring starts with 1 MiB and grows while ten minutes do not fit, up to this."""
+"""Chosen: a ring starts at 1 MiB and grows up to this until it holds ten minutes."""
 
 _NAN = struct.unpack("<Q", struct.pack("<d", float("nan")))[0]
 EMPTY_RECORD = array("Q", [0] * SLOT_WORDS)
@@ -174,7 +174,7 @@ def micro_batches(flags: int) -> int:
 
 
 def count_micro_batches(flags: Sequence[int]) -> int:
-    """All micro-batches of some steps; of most runs that is one for each."""
+    """Total micro-batches of these steps; in most runs, one each."""
     if max(flags, default=0) < 1 << MICRO_BATCHES_SHIFT:
         return len(flags)
     return sum(map(micro_batches, flags))
@@ -194,8 +194,8 @@ def request_folder(path: str, requests: int) -> str:
 
 
 def default_directory() -> str:
-    """Where rings live: `GPUMON_DIR`, else a service's directory if we may write to it, else one of
-    the user's own."""
+    """Where rings live: `GPUMON_DIR`, else the service's directory if we may write to it, else the user's
+    own."""
     chosen = os.environ.get("GPUMON_DIR")
     if chosen:
         return chosen
@@ -215,11 +215,11 @@ def default_directory() -> str:
 
 
 class RingError(ValueError):
-    """The file is not a ring this version can read; the message says why."""
+    """This version cannot read the file as a ring; the message says why."""
 
 
 class Header(NamedTuple):
-    """The header of a ring, checked."""
+    """A ring's header, validated."""
 
     slots: int
     head: int
@@ -239,10 +239,10 @@ class Header(NamedTuple):
 
 
 def _exactly(fd: int, count: int, at: int) -> bytes:
-    """`pread` that raises `RingError` when the file ends before: somebody truncated it."""
+    """`pread` that raises `RingError` on a short read: somebody truncated the file."""
     if hasattr(os, "pread"):
         raw = os.pread(fd, count, at)
-    else:  # Windows; descriptors are never shared between threads here
+    else:  # Windows; threads never share descriptors here
         os.lseek(fd, at, os.SEEK_SET)
         raw = os.read(fd, count)
     if len(raw) < count:
@@ -251,7 +251,7 @@ def _exactly(fd: int, count: int, at: int) -> bytes:
 
 
 def read_header(fd: int, size: int) -> Header:
-    """Header of an open ring of `size` bytes. Raises `RingError` on anything that does not fit."""
+    """Header of an open ring of `size` bytes. Raises `RingError` on anything inconsistent."""
     words = struct.unpack(f"<{HEADER_WORDS}Q", _exactly(fd, HEADER_WORDS * 8, 0))
     if words[H_MAGIC] != MAGIC:
         raise RingError("no ring magic")
@@ -283,7 +283,7 @@ def read_header(fd: int, size: int) -> Header:
 
 
 def read_meta(fd: int) -> dict[str, Any] | None:
-    """The meta JSON, or None while the writer is changing it. Raises `RingError` when it is broken."""
+    """The meta JSON, or None while the writer is changing it. Raises `RingError` if it is invalid."""
     head = struct.unpack("<2Q", _exactly(fd, 16, H_META_SEQ * 8))
     if head[0] % 2 or head[1] > META_BYTES:
         return None
@@ -305,8 +305,8 @@ def read_scalars(fd: int) -> tuple[float, ...]:
 
 
 class Block:
-    """Consecutive whole records: record `first` starts at word 0 of `raw`. (Not a dataclass: importing
-    those costs a training script more than the rest of the SDK.)"""
+    """Consecutive whole records; record `first` starts at word 0 of `raw`. (Not a dataclass: importing
+    `dataclasses` costs a training script more than the rest of the SDK.)"""
 
     __slots__ = ("count", "cursor", "first", "lost", "raw")
 
@@ -316,14 +316,14 @@ class Block:
         self.raw = raw
         """`count` × `SLOT_BYTES` bytes; cast to "Q" (words) or "d" (floats)."""
         self.cursor = cursor
-        """Number of the last record that is accounted for, read or lost."""
+        """Number of the last record accounted for, read or lost."""
         self.lost = lost
 
 
 def read_block(fd: int, header: Header, after: int, limit: int) -> Block:
-    """Records after number `after`, oldest first, as one block that can be read column by column.
+    """Records after number `after`, oldest first, as one block to be read column by column.
 
-    Exact: cursor == after + count + lost. A record the writer laps while it is being read counts as
+    Exact: cursor == after + count + lost. A record the writer overwrites while we read it counts as
     lost. A slot not yet visible (weak memory order) is left for the next call.
     """
     first = max(after + 1, header.head - header.slots + 1)
@@ -339,7 +339,7 @@ def read_block(fd: int, header: Header, after: int, limit: int) -> Block:
 
 
 def _whole_records(words: memoryview, first: int) -> int:
-    """How many records from the start carry their own number at both ends."""
+    """How many records, from the start, carry their own number at both ends."""
     numbers = list(range(first, first + len(words) // SLOT_WORDS))
     begins, commits = words[W_SEQ::SLOT_WORDS].tolist(), words[W_COMMIT::SLOT_WORDS].tolist()
     if begins == numbers and commits == numbers:
@@ -349,10 +349,10 @@ def _whole_records(words: memoryview, first: int) -> int:
 
 
 def _oldest_whole(fd: int, header: Header) -> int:
-    """Number of the oldest record the writer cannot have touched up to now.
+    """Number of the oldest record the writer cannot have touched yet.
 
-    It may already be filling record head + 1, whose slot held record head + 1 - slots; the first
-    thing it does there is to clear w[0], so that word tells whether it has begun.
+    It may already be filling record head + 1, whose slot held record head + 1 - slots. It clears
+    w[0] first, so that word tells whether it has begun.
     """
     now: int = struct.unpack("<Q", _exactly(fd, 8, H_HEAD * 8))[0]
     next_victim = now + 1 - header.slots

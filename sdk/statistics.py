@@ -1,8 +1,9 @@
 """Statistics of training steps in bounded memory: one implementation for `TrainingMonitor.get_summary()` and
-for everything the daemon shows of a run. Only the standard library; `monitor` imports this and `ring`.
+for everything the daemon shows about a run. Only the standard library; `monitor` imports this and `ring`.
 
-A step's own time is begin to begin, less what gpumon itself cost and less validation and checkpoints, which
-are counted as phases. All sums are integers (ns), so no figure depends on how records were grouped.
+A step's own time runs from its start to the next one's, less gpumon's own cost, and less validation and
+checkpoints, which count as phases. All sums are integers (ns), so no figure depends on how records were
+grouped.
 """
 
 from __future__ import annotations
@@ -17,32 +18,32 @@ from operator import add, mul, rshift, sub
 from . import ring
 
 NOT_STEADY = ring.F_WARMUP | ring.F_SAMPLED
-"""Steps with one of these flags are in no steady figure."""
+"""Steps with one of these flags are excluded from steady figures."""
 APART = ("validate", "checkpoint")
-"""Phases that are no part of a step's own time, however short each one is."""
+"""Phases that are not part of a step's own time, however short."""
 _APART = tuple(ring.PHASES.index(name) for name in APART)
 _SUB_BITS = 6
 """Buckets are 1/64 of a power of two wide, so the middle of one is within 0.8 % of every value in it."""
 
 
 TELLING_NS = 10 * 10**9
-"""A choice: a run so long says what gpumon costs. In a shorter one that is what is done once (the probe, the
-first sampled steps), and a share of it would say nothing about the training."""
+"""Chosen: a run this long shows what gpumon costs. In a shorter one that is mostly one-time work (the probe,
+the first sampled steps), whose share would say nothing about the training."""
 
 
 def overhead_ratio(spent_ns: int, lasted_ns: int) -> float | None:
-    """What gpumon cost as a share of a run's time; None when the run is too short to say."""
+    """What gpumon cost as a share of a run's time; None if the run is too short to say."""
     return min(1.0, spent_ns / lasted_ns) if spent_ns and lasted_ns >= TELLING_NS else None
 
 
 def less(whole: list[int], part: list[int]) -> list[int]:
-    """Element by element, never below 1 ns: a step takes some time, whatever is taken out of it."""
+    """Subtract element by element, never going below 1 ns: a step always takes some time."""
     left = list(map(sub, whole, part))
     return left if min(left) > 0 else [max(1, value) for value in left]
 
 
 def own_times(net: list[int], phases: Mapping[int, list[int]]) -> list[int]:
-    """What is left of each step without the phases that are counted apart."""
+    """What is left of each step without the phases in `APART`."""
     for phase in _APART:
         column = phases.get(phase)
         if column is not None and any(column):
@@ -51,7 +52,7 @@ def own_times(net: list[int], phases: Mapping[int, list[int]]) -> list[int]:
 
 
 def _shift(value: int) -> int:
-    """Values below 128 have a bucket of their own; above, buckets double in width with every power of two: a
+    """Values below 128 each have their own bucket; above, bucket width doubles with every power of two. A
     value's bucket is (shift << 6) + (value >> shift)."""
     return max(0, value.bit_length() - _SUB_BITS - 1)
 
@@ -75,8 +76,8 @@ class Distribution:
         self.high = 0
 
     def add(self, values: Sequence[int]) -> None:
-        """Sorted once, then counted one power of two at a time, where all buckets have the same width: what
-        is done for each value is done in C, and keeps the daemon's reader within its budget without numpy."""
+        """Sort once, then count one power of two at a time, in which all buckets have the same width. All
+        work per value is done in C, which keeps the daemon's reader within its budget without numpy."""
         if not values:
             return
         ordered = sorted(values)
@@ -110,7 +111,7 @@ class Distribution:
             mine[bucket] = mine.get(bucket, 0) + count
 
     def quantiles(self, shares: Sequence[float]) -> list[float]:
-        """Values in ns at `shares` (ascending); only for a distribution that is not empty."""
+        """Values in ns at `shares` (ascending); the distribution must not be empty."""
         buckets = sorted(self.buckets)
         passed = list(accumulate(map(self.buckets.__getitem__, buckets)))
         places = (bisect_left(passed, share * self.count) for share in shares)
@@ -148,8 +149,8 @@ class StepSums:
     def add_steps(
         self, raw: list[int], overhead: list[int], samples: int, tokens: int, phases: Mapping[int, int]
     ) -> list[int]:
-        """Add the sums of some steps (`phases`: id → ns); gives each step's ns without our overhead. Which of
-        them go into the distribution is the caller's to say."""
+        """Add the sums of some steps (`phases`: id → ns); returns each step's ns without our overhead. The
+        caller decides which of them go into the distribution."""
         net = less(raw, overhead)
         self.steps += len(raw)
         self.samples += samples
@@ -179,7 +180,7 @@ class StepSums:
 
     @property
     def total_ns(self) -> int:
-        """All phases and the rest: what shares are of."""
+        """All phases and the rest: the whole that shares refer to."""
         return sum(self.phase_ns) + self.other_ns
 
     def shares(self, names: Sequence[str]) -> dict[str, float]:
@@ -195,16 +196,16 @@ class StepSums:
         return found
 
     def count_micro_batches(self, flags: Sequence[int]) -> None:
-        """Of the steps with these flags words."""
+        """Add the micro-batches of the steps with these flags words."""
         self.micro_batches += ring.count_micro_batches(flags)
 
     @property
     def micro_batches_per_step(self) -> float | None:
-        """None where every step has one: no gradients are accumulated."""
+        """None if every step has one: no gradients are accumulated."""
         return self.micro_batches / self.steps if self.micro_batches > self.steps else None
 
     def per_second(self, amount: int) -> float | None:
-        """`amount` per second of all the time these steps took."""
+        """`amount` per second of the total time of these steps."""
         return amount * 1e9 / self.raw_ns if amount and self.raw_ns else None
 
 
@@ -214,5 +215,5 @@ _MANY = 2.0
 
 
 def student(freedom: int) -> float:
-    """Two-sided 95 % of Student's distribution by degrees of freedom, from 1 on."""
+    """Two-sided 95 % quantile of Student's distribution, by degrees of freedom (1 or more)."""
     return _STUDENT[freedom - 1] if freedom <= len(_STUDENT) else _MANY

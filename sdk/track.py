@@ -1,9 +1,8 @@
-"""Writes a run's figures and findings into the tracker runs its script logged to. Run by its path with a
-Python that has those libraries (`gpumon track`), when the training is over; reads JSON, prints a line of JSON
-for each.
+"""Writes a run's figures and findings into the tracker runs its script logged to. Run by path with a Python
+that has those libraries (`gpumon track`), after the training; reads JSON, prints a line of JSON for each.
 
-Nothing of what a script has logged is changed: figures get names of their own, in TensorBoard a file of its
-own, in W&B the summary and a file, in MLflow metrics, tags and an artifact.
+Nothing a script has logged is changed: figures get their own names and go, in TensorBoard, to a separate
+file; in W&B, to the summary and a file; in MLflow, to metrics, tags and an artifact.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import os
 import sys
 
 if sys.path[:1] == [os.path.dirname(os.path.abspath(__file__))]:
-    del sys.path[0]  # modules here have names of the standard library's
+    del sys.path[0]  # modules here share names with the standard library
 
 import json
 from collections.abc import Callable
@@ -21,7 +20,7 @@ from typing import Any
 
 REPORT = "gpumon-report.html"
 Told = dict[str, Any]
-"""What is to be written: `figures`, `points` (of `step`, `time`, `figures`), `texts`, `markdown`, `html`."""
+"""What to write: `figures`, `points` (of `step`, `time`, `figures`), `texts`, `markdown`, `html`."""
 
 
 def tensorboard(target: dict[str, Any], told: Told) -> str:
@@ -38,7 +37,7 @@ def tensorboard(target: dict[str, Any], told: Told) -> str:
 
 
 def wandb(target: dict[str, Any], told: Told) -> str:
-    """The run is opened again and closed as it ended; its history is not touched."""
+    """Reopen the run and close it as it ended; its history is not touched."""
     import wandb as library
 
     quiet = library.Settings(console="off", x_disable_stats=True, x_disable_meta=True, silent=True)
@@ -52,7 +51,7 @@ def wandb(target: dict[str, Any], told: Told) -> str:
         settings=quiet,
     )
     run.summary.update(told["figures"] | told["texts"])
-    report = Path(run.dir) / REPORT  # an offline run is sent from there, some day
+    report = Path(run.dir) / REPORT  # an offline run is uploaded from there later
     report.write_text(told["html"], encoding="utf-8")
     run.save(str(report), base_path=run.dir, policy="now")
     run.finish(exit_code=1 if told["failed"] else 0)
@@ -60,7 +59,7 @@ def wandb(target: dict[str, Any], told: Told) -> str:
 
 
 def mlflow(target: dict[str, Any], told: Told) -> str:
-    """The address is the environment's, if it has one: in the note of a run there are no passwords."""
+    """The environment's address takes precedence: the one noted with the run contains no password."""
     from mlflow.entities import Metric, RunTag
     from mlflow.tracking import MlflowClient
 
@@ -86,7 +85,7 @@ WRITERS: dict[str, Callable[[dict[str, Any], Told], str]] = {
 def write(kind: str, target: dict[str, Any], told: Told) -> dict[str, str]:
     try:
         return {"tracker": kind, "where": WRITERS[kind](target, told)}
-    except Exception as error:  # noqa: BLE001 — whatever a library raises, the other trackers get theirs
+    except Exception as error:  # noqa: BLE001 — if one library raises, the other trackers are still written
         reason = str(error).strip().splitlines() or [""]
         return {"tracker": kind, "error": f"{type(error).__name__}: {reason[0]}"}
 

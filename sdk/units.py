@@ -1,7 +1,7 @@
 """Numbers for people: the one place where a quantity becomes text. Absent is "—", never 0.
 
 `monitor.model.units` adds what only the monitor shows. The live page has a copy in JavaScript; shared test
-vectors hold it to this one.
+vectors keep the two in step.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ def percent(ratio: float | None) -> str:
 
 
 def small_percent(ratio: float | None) -> str:
-    """A percentage that is often below one, with two digits: "0.06 %", "1.1 %", "12 %"."""
+    """A percentage often below one, with two digits: "0.06 %", "1.1 %", "12 %"."""
     if ratio is None:
         return ABSENT
     return f"{ratio * 100:.2g} %" if ratio < 0.1 else percent(ratio)
@@ -43,7 +43,7 @@ def _plain(value: float, digits: int) -> str:
 
 
 def whole(value: float | None) -> str:
-    """A count with every digit, an average of counts rounded: 12,345."""
+    """A count with every digit; an average of counts is rounded: 12,345."""
     return ABSENT if value is None else f"{value:,.0f}"
 
 
@@ -81,7 +81,7 @@ def seconds(value: float | None) -> str:
 
 
 def duration(value: float | None) -> str:
-    """A span of time in two units at most: 45 s, 4 min 12 s, 2 h 05 min, 3 d 4 h."""
+    """A span of time in at most two units: 45 s, 4 min 12 s, 2 h 05 min, 3 d 4 h."""
     if value is None:
         return ABSENT
     whole = int(max(0.0, value))

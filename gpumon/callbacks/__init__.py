@@ -1,1 +1,1 @@
-"""The callbacks of `sdk.callbacks`, for a project that has an `sdk` of its own."""
+"""The callbacks of `sdk.callbacks`, for a project that has its own `sdk`."""

@@ -1,1 +1,1 @@
-"""`%%gpumon` in a notebook: a cell that trains is watched, and its report is shown below it."""
+"""`%%gpumon` in a notebook: gpumon watches a cell that trains and shows its report below it."""

@@ -1,5 +1,5 @@
-"""One cell under `%%gpumon`. The kernel starts the SDK and shows what a process beside it writes; that one
-reads the run's ring, judges it and lays out the report (monitor/cli/cell.py).
+"""One cell under `%%gpumon`. The kernel starts the SDK and shows the output of a second process, which reads
+the run's ring, judges it and lays out the report (monitor/cli/cell.py).
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ from ..ours import HOME, sdk
 
 RUN_ID = "GPUMON_RUN_ID"
 REPORT_SECONDS = 60.0
-"""A choice: how long a cell that has ended waits for its report."""
+"""Chosen: how long a cell that has ended waits for its report."""
 
 
 class WatchedCell:
-    """From the begin of a cell to its report."""
+    """From the start of a cell to its report."""
 
     def __init__(self, name: str, live: bool) -> None:
-        """`live`: this frontend can change what it has shown; a terminal cannot."""
+        """`live`: this frontend can update what it has shown; a terminal cannot."""
         self._before = os.environ.get(RUN_ID)
         self._monitor, self._ours = self._record(name)
         self._last: dict[str, str] = {}
-        """What the other process said last."""
+        """The other process's last message."""
         self._line = _show({"text/plain": "gpumon: waiting for the first step"}) if live else None
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 — it is as old as the process
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 — it lives as long as the child
         try:
             self._child = self._start(self._monitor.run_id)
         except OSError:
             self._stop(None)
             raise
-        # In a copy of the context: what the thread shows belongs to this cell.
+        # In a copy of the context, so that what the thread shows belongs to this cell.
         self._reader = threading.Thread(
             target=contextvars.copy_context().run, args=(self._read,), name="gpumon-cell", daemon=True
         )
         self._reader.start()
 
     def _record(self, name: str) -> tuple[Any, bool]:
-        """Automatic instrumentation, and whether it is this cell's own: another one may be at work. Processes
-        and monitors that the cell starts take its run id."""
+        """The automatic instrumentation, and whether it is this cell's own: another may already be active.
+        Processes and monitors that the cell starts inherit its run id."""
         package = sdk()
         running = importlib.import_module(f"{package.__name__}.auto.registry").auto()
         if running is not None:
@@ -58,7 +58,7 @@ class WatchedCell:
         return package.TrainingMonitor.auto(name), True
 
     def _start(self, run_id: str) -> subprocess.Popen[str]:
-        """In a session of its own: an interrupt is for the cell."""
+        """In its own session: an interrupt is meant for the cell."""
         return subprocess.Popen(
             [sys.executable, "-P", str(HOME / "gpumon" / "ours.py"), "monitor.cli.cell", run_id],
             stdin=subprocess.PIPE,
@@ -77,7 +77,7 @@ class WatchedCell:
                 self._line.update({"text/plain": self._last["line"]}, raw=True)
 
     def end(self, cause: BaseException | None) -> None:
-        """The cell is over, `cause` being what ended it, if something did: show its report."""
+        """The cell is over, ended by `cause` if it failed: show its report."""
         try:
             self._stop(cause)
             self._finish()
@@ -97,13 +97,13 @@ class WatchedCell:
                 os.environ[RUN_ID] = self._before
 
     def _finish(self) -> None:
-        """Said in words: loader workers that live on hold the pipe open, too."""
+        """Send an explicit message: surviving loader workers also hold the pipe open."""
         assert self._child.stdin is not None
         try:
             self._child.stdin.write("end\n")
             self._child.stdin.close()
         except OSError:
-            pass  # it has died; what it said about that is shown
+            pass  # it has died; its error message is shown
         self._reader.join(REPORT_SECONDS)
 
     def _tell(self) -> None:
@@ -117,7 +117,7 @@ class WatchedCell:
 
 
 def _show(bundle: dict[str, str]) -> Any:
-    """A handle with which it can be changed."""
+    """Display the bundle; returns a handle to update it."""
     from IPython.display import display
 
     return display(bundle, raw=True, display_id=True)

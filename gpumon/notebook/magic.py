@@ -1,5 +1,5 @@
-"""The cell magic. A cell that begins with ``%%gpumon`` runs as it would without that line: we only take it
-away before the cell is run, and are told when that begins and ends."""
+"""The cell magic. A cell that begins with ``%%gpumon`` runs as it would without that line: we only remove the
+line before the cell runs, and are told when the run begins and ends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ USAGE = "%%gpumon [NAME] as the first line of a cell: gpumon watches what it tra
 
 
 def register(shell: Any) -> None:
-    """Once a shell, however often the extension is loaded."""
+    """Once per shell, however often the extension is loaded."""
     if getattr(shell, "_gpumon_cells", None) is not None:
         return
     cells = shell._gpumon_cells = Cells(shell)
@@ -27,7 +27,8 @@ def register(shell: Any) -> None:
 
 
 def without_magic(lines: list[str]) -> list[str]:
-    """An empty line in its place keeps the numbers in tracebacks; another magic has to be the first line."""
+    """Blank the line to keep line numbers in tracebacks; remove it before another magic, which must be
+    first."""
     if not lines or name_in(lines[0]) is None:
         return lines
     rest = lines[1:]
@@ -35,7 +36,7 @@ def without_magic(lines: list[str]) -> list[str]:
 
 
 def name_in(first_line: str) -> str | None:
-    """What is behind ``%%gpumon``; None when the cell is not for us."""
+    """What follows ``%%gpumon``; None if the cell is not for us."""
     word, _, name = first_line.strip().partition(" ")
     return name.strip() if word == MAGIC else None
 
@@ -51,7 +52,7 @@ class Cells:
         """``%%gpumon [NAME]``: watch what this cell trains, report below it."""
         if cell is None:
             print(USAGE)
-        else:  # not the first line of a cell: another magic is before it
+        else:  # not the first line of the cell: another magic precedes it
             self._shell.run_cell(f"{MAGIC} {line}\n{cell}")
 
     def begin(self, info: Any) -> None:
@@ -71,7 +72,7 @@ class Cells:
             self._guarded(lambda: watched.end(cause))
 
     def _guarded(self, what: Callable[[], None]) -> None:
-        """Whatever fails in here, the cell is the user's."""
+        """No failure here may affect the user's cell."""
         try:
             what()
         except KeyboardInterrupt:
@@ -81,6 +82,6 @@ class Cells:
 
 
 def notebook_name(names: dict[str, Any]) -> str:
-    """As Jupyter's server or VS Code says it; a kernel does not know whose it is."""
+    """The name according to Jupyter's server or VS Code; a kernel does not know its notebook."""
     path = os.environ.get("JPY_SESSION_NAME") or names.get("__vsc_ipynb_file__")
     return Path(str(path)).stem if path else "notebook"

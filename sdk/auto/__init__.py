@@ -1,1 +1,1 @@
-"""Automatic instrumentation: recognises the loop of an unchanged script from what torch does."""
+"""Automatic instrumentation: recognizes the loop of an unchanged script from what torch does."""

@@ -1,8 +1,7 @@
 """Updates without an optimizer: was a parameter changed, or a gradient cleared, since the last backward?
 
-torch counts changes in place (`_version`); a gradient that is cleared is None or has been changed. An
-update through `.data` is not counted: for that the first values are compared, on the CPU only, because
-reading a device waits for it.
+torch counts in-place changes (`_version`); a cleared gradient is None or has changed. Updates through `.data`
+are not counted, so we also compare the first values, but only on the CPU: reading from a device waits for it.
 """
 
 from __future__ import annotations
@@ -12,13 +11,13 @@ from collections.abc import Iterator
 from typing import Any
 
 ESTABLISHED = 3
-"""A choice: so many updates by hand, and no optimizer so far, and they are how this script trains."""
+"""Chosen: after this many manual updates and no optimizer step, they are how this script trains."""
 _LEAVES = 4
-"""A choice: parameters that are watched. One may be an input that needs a gradient and is never updated."""
+"""Chosen: parameters to watch. One may be an input that needs a gradient and is never updated."""
 _NODES = 2000
-"""A choice: nodes of the graph that are searched for them."""
+"""Chosen: graph nodes to search for them."""
 _VALUES = 4
-"""A choice: values compared of each."""
+"""Chosen: values to compare in each."""
 
 
 class HandUpdates:
@@ -33,7 +32,7 @@ class HandUpdates:
         return self.updates >= ESTABLISHED
 
     def find(self, tensors: Any) -> None:
-        """A backward pass begins from these: watch what will get gradients."""
+        """A backward pass begins from these tensors: watch what will get gradients."""
         if not any(leaf.is_there() for leaf in self._watched):
             first = tensors if hasattr(tensors, "grad_fn") else next(iter(tensors or ()), None)
             self._watched = [_Leaf(found) for found in _leaves(getattr(first, "grad_fn", None))]
@@ -44,7 +43,7 @@ class HandUpdates:
             leaf.remember()
 
     def seen(self) -> bool:
-        """Whether there was an update since."""
+        """Whether there has been an update since the last backward pass."""
         return any(leaf.has_changed() for leaf in self._watched)
 
 
@@ -75,12 +74,12 @@ class _Leaf:
 
 
 def _gradient(tensor: Any) -> int:
-    """Changes of its gradient; -1: it has none."""
+    """How often its gradient has changed; -1: it has none."""
     return -1 if tensor.grad is None else int(tensor.grad._version)
 
 
 def _values(tensor: Any) -> list[Any] | None:
-    """The first values, where reading them waits for nobody."""
+    """The first values, if reading them does not wait for a device."""
     if tensor.device.type != "cpu" or tensor.is_sparse:
         return None
     found: list[Any] = tensor.detach().reshape(-1)[:_VALUES].tolist()
@@ -88,7 +87,7 @@ def _values(tensor: Any) -> list[Any] | None:
 
 
 def _leaves(node: Any) -> Iterator[Any]:
-    """The first tensors that get gradients, searched along the graph in depth."""
+    """The first tensors that get gradients, found by a depth-first search of the graph."""
     waiting, seen, found = [node], set(), 0
     for _ in range(_NODES):
         if not waiting or found >= _LEAVES:

@@ -1,13 +1,13 @@
 """The outermost modules a script calls: learned in a few early steps, then watched one by one.
 
-To learn them the calls of a few steps are looked at with a profile function, and only outside modules that
-are known already: never inside a forward pass, never while torch compiles. A module that was found is watched
-through `_compiled_call_impl`, the place torch itself has for another way to call a module: it is in no state
-dict, and torch leaves it out of copies and pickles. torch's global module hooks would cost every submodule
-some microseconds, and compiled modules complain about them.
+To learn them, a profile function observes the calls of a few steps, but only outside modules already known:
+never inside a forward pass, never while torch compiles. A module found is then watched through
+`_compiled_call_impl`, torch's own hook for calling a module another way: it is in no state dict, and torch
+omits it from copies and pickles. torch's global module hooks would cost every submodule some microseconds,
+and compiled modules complain about them.
 
-Once something is compiled only the module torch made of it is watched: a watched module inside compiled
-code would be compiled anew.
+Once something is compiled, only the module torch made of it is watched: a watched module inside compiled
+code would be recompiled.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
     from ._recognizer import StepRecognizer
 
 _QUIET_STEPS = 3
-"""A choice: after this many steps without a new module, all are known."""
+"""Chosen: after this many steps without a new module, all are known."""
 _MOST = 16
-"""A choice: scripts that call more modules than this on their own are not watched more closely."""
+"""Chosen: if a script itself calls more modules than this, the rest are not watched."""
 _PLACE = "_compiled_call_impl"
 
 
 class Watched:
-    """Calls a module as torch would, and says so. Copied or pickled it is nothing."""
+    """Calls a module as torch would, and reports it. A copy or pickle of this is None."""
 
     __slots__ = ("_begins", "_ends", "_module", "original")
 
     def __init__(self, module: Any, begins: Callable[[Any], bool], ends: Callable[[], None]) -> None:
         self._module = weakref.ref(module)
         self.original = vars(module).get(_PLACE)
-        """What the module had there itself (`module.compile()`)."""
+        """What the module itself had there (`module.compile()`)."""
         self._begins = begins
         self._ends = ends
 
@@ -60,7 +60,7 @@ class Watched:
 
 
 class OutermostModules:
-    """Finds them, watches them, lets go of them."""
+    """Finds them, watches them, releases them."""
 
     def __init__(self, steps: StepRecognizer, torch: Any) -> None:
         self._steps = steps
@@ -69,13 +69,13 @@ class OutermostModules:
         self._code = getattr(torch.nn.Module._wrapped_call_impl, "__code__", None)
         self._known: list[weakref.ref[Any]] = []
         self._found: list[weakref.ref[Any]] = []
-        """Seen, and not watched yet: the probe must see the model as it is."""
+        """Seen but not watched yet: the probe must see the model unchanged."""
         self._looking = False
         self._region = CompiledRegion()
         self._quiet = self._missed = 0
         self._compiled = False
         self._batch: Any = None
-        """Where the last batch was when it came."""
+        """The device of the last batch on arrival."""
         self.learn()
 
     # ── learning ─────────────────────────────────────────────────────────────────────────────────
@@ -86,7 +86,7 @@ class OutermostModules:
         self._steps.learning = self._code is not None
 
     def look(self) -> None:
-        """The script's own code runs from here on: see which modules it calls."""
+        """From here the script's own code runs: see which modules it calls."""
         if not self._steps.learning or self._looking or sys.getprofile() is not None or self._is_sampled():
             return
         self._looking = True
@@ -94,19 +94,19 @@ class OutermostModules:
         sys.setprofile(self._event)
 
     def _is_sampled(self) -> bool:
-        """This step has a profile function of its own, or will get one."""
+        """Whether this step has, or will get, another profile function."""
         recorder = self._recorder
         return bool((recorder.scratch[ring.W_FLAGS] | recorder.next_flags) & ring.F_SAMPLED)
 
     def pause(self) -> None:
-        """What follows is a batch being made, or a backward pass."""
+        """A batch is being loaded, or a backward pass follows: stop looking."""
         if self._looking:
             self._looking = False
             if getattr(sys.getprofile(), "__self__", None) is self:
                 sys.setprofile(None)
 
     def _event(self, frame: FrameType, event: str, argument: Any) -> None:
-        """An outermost module is called: what is inside it does not matter, so stop looking."""
+        """If an outermost module is called, stop looking: what happens inside it does not matter."""
         if self._region.holds(frame, event):
             if is_compiling(frame):
                 self.pause()
@@ -121,13 +121,13 @@ class OutermostModules:
             self._quiet = 0
 
     def batch_arrived(self, batch: Any) -> None:
-        """A batch to train on is here: the model follows."""
+        """A training batch has arrived: the model follows."""
         if self._steps.learning:
             self._batch = _device(batch)
             self.look()
 
     def called(self, module: Any) -> bool:
-        """A known one is called. While others are looked for, its end matters."""
+        """A known module is called. Returns whether its end matters: yes while looking for others."""
         self.pause()
         if self._steps.learning and self._batch is not None:
             first = next(iter(module.parameters()), None)
@@ -137,7 +137,7 @@ class OutermostModules:
         return bool(self._steps.learning)
 
     def missed(self) -> None:
-        """A backward pass, and no known module was called before it. Look again, but ever more rarely."""
+        """A backward pass without a call of a known module before it. Look again, but ever more rarely."""
         self._missed += 1
         if not self._missed & (self._missed - 1) and not self._steps.learning:
             self.learn()
@@ -145,7 +145,7 @@ class OutermostModules:
     # ── watching ─────────────────────────────────────────────────────────────────────────────────
 
     def install(self) -> None:
-        """An update is done: watch what was found, and see whether there is more to find."""
+        """An update is done: watch the modules found, and decide whether to look for more."""
         if not self._steps.learning:
             return
         for module in _alive(self._found):
@@ -165,13 +165,13 @@ class OutermostModules:
         return is_compiled or not self._compiled
 
     def compiling(self) -> None:
-        """Something is to be compiled: no watched module may be in it."""
+        """Something is about to be compiled: it must contain no watched module."""
         self._compiled = True
         self.remove()
         self.learn()
 
     def remove(self) -> None:
-        """Leave every module as it was."""
+        """Restore every module."""
         self.pause()
         for module in _alive(self._known):
             watched = vars(module).get(_PLACE)
@@ -189,7 +189,7 @@ def _alive(modules: list[weakref.ref[Any]]) -> list[Any]:
 
 
 def _device(value: Any, depth: int = 2) -> Any:
-    """Where the first tensor of a batch is; None: no tensor was found."""
+    """The device of the first tensor in a batch; None: no tensor found."""
     device = getattr(value, "device", None)
     if device is not None or not depth:
         return device

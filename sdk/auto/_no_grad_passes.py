@@ -1,8 +1,8 @@
-"""Calls of the model that are no forward pass of a step: evaluation, and playing or generating what is
-trained on.
+"""Calls of the model that are not a step's forward pass: evaluation, and playing or generating the data to
+train on.
 
-An evaluation lasts from its first call to its last one. What lies between two calls belongs to it; what
-follows the last one does not, which is known when something else begins (`Loop.tail`).
+An evaluation lasts from its first call to its last. What lies between two calls belongs to it; what follows
+the last does not, but that is known only when something else begins (`Loop.tail`).
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 ROLLOUT = "rollout"
 ENVIRONMENTS = ("gymnasium", "gym", "pettingzoo", "dm_env", "stable_baselines3", "torchrl")
-"""With one of these imported a model that is called without gradients plays."""
+"""If one of these is imported, a model called without gradients is playing."""
 
 
 class PassesWithoutGradients:
-    """Sorts them into `validate`, `rollout` and parts of the forward pass (a teacher, a target network)."""
+    """Sorts such calls into `validate`, `rollout` and parts of the forward pass (a teacher, a target net)."""
 
     def __init__(self, steps: StepRecognizer) -> None:
         self._steps = steps
@@ -29,15 +29,15 @@ class PassesWithoutGradients:
         self._inside = 0
         self._draws = False
         self.rollout = -1
-        """The phase `rollout`, once there is one."""
+        """Id of the phase `rollout`, once there is one."""
 
     def begins(self, module: Any) -> bool:
-        """The module is called without gradients, or in evaluation mode; whether its end matters."""
+        """The module is called without gradients or in evaluation mode. Returns whether its end matters."""
         steps, recorder = self._steps, self._recorder
         if self._inside or steps.inside or not steps.training:
             return False
         if recorder.current == VALIDATE and not steps.tail:
-            return False  # a loader's evaluation, or one call after the other with gradients
+            return False  # an evaluation over a loader, or successive calls with gradients
         if steps.grad_enabled():
             self._in_evaluation_mode()
             return False
@@ -51,8 +51,8 @@ class PassesWithoutGradients:
         return True
 
     def _in_evaluation_mode(self) -> None:
-        """With gradients: an evaluation whose author forgot `no_grad`, or a model that is trained in this
-        mode. In the second case a backward pass follows, and it was the forward pass."""
+        """With gradients: either an evaluation whose author forgot `no_grad`, or a model trained in
+        evaluation mode. If a backward pass follows, this was the forward pass."""
         steps = self._steps
         if steps.batches and not steps.had_update:
             if self._recorder.current != FORWARD:
@@ -62,7 +62,7 @@ class PassesWithoutGradients:
             self._recorder.mark(VALIDATE)
 
     def _is_part_of_forward(self, module: Any) -> bool:
-        """A batch to train on is here and was not trained on yet, or the module is not what is trained."""
+        """A training batch is here and not yet trained on, or this module is not the one being trained."""
         steps = self._steps
         if steps.batches and not steps.had_update:
             return True
@@ -70,27 +70,27 @@ class PassesWithoutGradients:
         return steps.stepped and first is not None and not steps.optimizers.trains(first)
 
     def _phase_of(self, module: Any) -> int:
-        """A model that plays is called beside an environment, or actions are drawn from what it says."""
+        """A model is playing if an environment is imported, or if actions are drawn from its output."""
         plays = self._draws and module.training
         if plays or any(name in sys.modules for name in ENVIRONMENTS):
             return self.rollout_phase()
         return VALIDATE
 
     def distribution_made(self) -> None:
-        """A `torch.distributions` object, to draw from if there are no gradients. A text that is generated
-        to be looked at is drawn as well, but in evaluation mode."""
+        """A `torch.distributions` object; without gradients it is for drawing actions. Text generated for
+        inspection is drawn as well, but in evaluation mode."""
         if not self._steps.grad_enabled():
             self._draws = True
 
     def rollout_phase(self) -> int:
-        """The phase `rollout`; made when it is first needed, because most trainings have none."""
+        """The phase `rollout`, created on first use because most trainings have none."""
         if self.rollout < 0:
             self.rollout = self._recorder.register(ROLLOUT)
             self._steps.session.phases_changed()
         return self.rollout
 
     def ends(self) -> None:
-        """Such a call has returned. Maybe another one follows."""
+        """Such a call has returned; another may follow."""
         if self._inside:
             self._recorder.mark(self._inside)
             self._inside = 0

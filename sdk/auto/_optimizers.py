@@ -1,4 +1,4 @@
-"""Which optimizers make a step of this training, and whether another training has begun."""
+"""Which optimizers make up a step of this training, and whether another training has begun."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 _PARAMETERS = 64
-"""A choice: this many parameters are compared to tell whether two optimizers share them."""
+"""Chosen: how many parameters to compare to tell whether two optimizers share them."""
 
 
 class KnownOptimizers:
-    """A step has every optimizer at most once. They are known by `id`, which is forgotten with the object."""
+    """Each optimizer steps at most once per step. They are known by `id`, forgotten with the object."""
 
     def __init__(self, gone: Callable[[int], None]) -> None:
         self._gone = gone
@@ -19,10 +19,10 @@ class KnownOptimizers:
         self._known: set[int] = set()
         self._in_step: set[int] = set()
         self._trained: dict[int, weakref.ref[Any]] = {}
-        """Some parameters of the optimizers that are known."""
+        """Some parameters of the known optimizers."""
 
     def begin_step(self, *stepped: int) -> None:
-        """A new step, in which these have stepped."""
+        """A new step begins, in which these have stepped."""
         self._in_step = set(stepped)
 
     def in_step(self, optimizer: Any) -> bool:
@@ -40,27 +40,27 @@ class KnownOptimizers:
             self._seen[id(optimizer)] = weakref.ref(optimizer, self._forgetter(id(optimizer)))
 
     def confirm(self) -> None:
-        """The optimizers of this step are those of the training."""
+        """This step's optimizers are the training's."""
         self._known |= self._in_step
         for optimizer in self._alive(self._in_step):
             for parameter in _parameters(optimizer)[:_PARAMETERS]:
                 self._trained[id(parameter)] = weakref.ref(parameter)
 
     def trains(self, parameter: Any) -> bool:
-        """Whether an optimizer that has stepped is known to have this parameter."""
+        """Whether an optimizer that has stepped has this parameter."""
         if _is_among(parameter, self._trained):
             return True
         return any(parameter is one for seen in self._alive(set(self._seen)) for one in _parameters(seen))
 
     def is_other_training(self) -> bool:
-        """Whether this step's optimizers are all new, and train nothing that was trained before."""
+        """Whether this step's optimizers are all new and train nothing trained before."""
         if not self._trained or self._in_step & self._known:
             return False
         found = [one for optimizer in self._alive(self._in_step) for one in _parameters(optimizer)]
         return bool(found) and not any(_is_among(one, self._trained) for one in found)
 
     def forget_all(self) -> None:
-        """What was known belongs to a training that is over; what steps now stays."""
+        """The known optimizers belong to a training that is over; keep those that step now."""
         self._known = set()
         self._trained = {}
         self._seen = {one: ref for one, ref in self._seen.items() if one in self._in_step}
@@ -70,7 +70,7 @@ class KnownOptimizers:
         return [optimizer for optimizer in found if optimizer is not None]
 
     def _forgetter(self, number: int) -> Callable[[Any], None]:
-        """What runs when an optimizer is freed: nothing of it may hold the table."""
+        """What runs when an optimizer is freed; it must not keep the table alive."""
         table = weakref.ref(self)
 
         def forget(_: Any) -> None:

@@ -1,11 +1,11 @@
-"""Recognise the steps of an unchanged script from what torch itself does.
+"""Recognize the steps of an unchanged script from what torch itself does.
 
-A step is an update of the training: it ends with the last optimizer that steps in it, and the next one begins
-where work for the next update begins: a training batch is asked for, or the model is called with gradients.
+A step is one update of the training. It ends with the last optimizer that steps in it; the next begins where
+work for the next update begins: a training batch is requested, or the model is called with gradients.
 
-Which optimizers make a step is learnt, and so is whether updates are written by hand. Until that is known
-the record stays open, and the places where a step may have begun are remembered (`Cut`): once it is clear,
-it is cut there.
+Which optimizers make up a step is learned, and so is whether updates are written by hand. Until that is
+known, the record stays open and the points where a step may have begun are remembered (`Cut`); it is split
+there later.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 class LoaderState:
-    """What is known about one DataLoader: is its data trained on?"""
+    """What is known about one DataLoader: is its data used for training?"""
 
     __slots__ = ("__weakref__", "batches", "role", "seen")
 
@@ -43,7 +43,7 @@ class LoaderState:
         self.role = 0
         self.batches = 0
         self.seen = 0
-        """Count of backward passes when its last batch was handed out."""
+        """Number of backward passes when it handed out its last batch."""
 
 
 class _Start(NamedTuple):
@@ -52,15 +52,15 @@ class _Start(NamedTuple):
     cut: Cut
     batches: int
     passes: int
-    """What the record had of both."""
+    """How many of each the record had."""
     optimizer: int
-    """`id` of the optimizer that had stepped last."""
+    """`id` of the optimizer that had stepped most recently."""
     by_batch: bool
 
 
 class StepRecognizer(Loop):
-    """The events of a loop, and the steps they make. The usual case of each event is in `Loop`; these are
-    the rules, and every case but the usual one."""
+    """Turns the events of a loop into steps. `Loop` handles the usual case of each event; the rules and all
+    other cases are here."""
 
     __slots__ = (
         "_counted",
@@ -85,38 +85,39 @@ class StepRecognizer(Loop):
         super().__init__(session.recorder, torch.is_grad_enabled)
         self.session = session
         self.monitor: Any = None
-        """The monitor the user holds: what `TrainingMonitor.auto()` gives when it is called again."""
+        """The user's monitor, which `TrainingMonitor.auto()` returns when called again."""
         self.recorder = session.recorder
         self.on = True
         self._loaders: weakref.WeakKeyDictionary[Any, LoaderState] = weakref.WeakKeyDictionary()
         self.current: LoaderState | None = None
         self._counted: LoaderState | None = None
-        """The loader whose batches are counted in the open record."""
+        """The loader whose batches the open record counts."""
         limit = os.environ.get("GPUMON_MAX_STEPS", "")
         self.recorder.limit = (int(limit) if limit.isdigit() else 0) or NEVER
         self.optimizers = KnownOptimizers(self._forget_optimizer)
         self._start: _Start | None = None
         self._may_start = False
-        """An update, or a backward pass that may have been followed by one by hand, and no begin since."""
+        """There was an update, or a backward pass after which a manual one may have come, and no start
+        since."""
         self._pending: list[_Start] = []
-        """Begins of steps with updates by hand, while an optimizer may still turn up and make them none."""
+        """Starts of steps with manual updates; an optimizer may still turn up and invalidate them."""
         self._setup = setup
         self.by_hand = HandUpdates()
         self.modules = OutermostModules(self, torch)
         self.evaluation = PassesWithoutGradients(self)
         self.hooks = self.optimizer_begins, self.optimizer_ends
-        """What torch is to call around an optimizer's step; always the same two objects."""
+        """What torch calls around an optimizer's step; always the same two objects."""
         session.give_up = self.switch_off
 
     # ── loaders ──────────────────────────────────────────────────────────────────────────────────
 
     def state_of(self, loader: Any) -> LoaderState:
-        """The state of a loader; the same one in every epoch."""
+        """The state of a loader, the same in every epoch."""
         try:
             state = self._loaders.get(loader)
             if state is None:
                 state = self._loaders[loader] = LoaderState()
-        except TypeError:  # a loader that cannot be hashed or weakly held
+        except TypeError:  # a loader that cannot be hashed or weakly referenced
             state = LoaderState()
         return state
 
@@ -124,9 +125,9 @@ class StepRecognizer(Loop):
         return self.on and self.recorder.on and get_ident() == self.recorder.thread
 
     def batch_requested(self, state: LoaderState) -> bool:
-        """A batch is asked for; whether it is one to train on."""
+        """A batch is requested. Returns whether it is one to train on."""
         recorder = self.recorder
-        self.inside = 0  # an optimizer's step that raised never said that it ended
+        self.inside = 0  # an optimizer's step that raised never reported its end
         self.modules.pause()
         if not self.grad_enabled() or self._is_evaluation(state):
             if recorder.current != VALIDATE and not recorder.depth:
@@ -136,7 +137,7 @@ class StepRecognizer(Loop):
         if not self.backwards:
             if self._setup is not None:
                 self._setup.asked()
-            recorder.restart()  # whatever was iterated before, it was not training
+            recorder.restart()  # what was iterated so far was not training
         elif self._is_done():
             self._complete()
         asked = recorder.request_batch()
@@ -150,7 +151,7 @@ class StepRecognizer(Loop):
             self.recorder.relabel(BETWEEN)
 
     def iterating(self, loader: Any) -> tuple[LoaderState, bool]:
-        """A loader is iterated anew (its workers start): that is waiting for data, too."""
+        """A new iteration of a loader begins (its workers start): that, too, is waiting for data."""
         self.training_iterator = 0
         state = self.state_of(loader)
         asked = self.batch_requested(state)
@@ -159,13 +160,13 @@ class StepRecognizer(Loop):
         return state, asked
 
     def _is_evaluation(self, state: LoaderState) -> bool:
-        """A loader whose last batch had no backward pass, while another one is trained on."""
+        """Whether this loader's last batch had no backward pass while another loader trains."""
         if not state.role and state.batches and self.backwards and state.seen == self.backwards:
             state.role = EVALUATE
         return state.role == EVALUATE
 
     def received(self, state: LoaderState, iterator: Any, asked: bool, batch: Any) -> None:
-        """What a loader gave, trained on or not."""
+        """A loader returned a batch, for training or not."""
         state.batches += 1
         state.seen = self.backwards
         self.current = state
@@ -178,7 +179,7 @@ class StepRecognizer(Loop):
         self.recorder.end_wait(self.arrival, asked)
         if self.passes >= self.batches:
             self._counted = state
-        if state is self._counted:  # not every one of several loaders that are iterated together
+        if state is self._counted:  # count only one of several loaders iterated together
             self.recorder.count_batch(batch)
             self.batches += 1
         self.modules.batch_arrived(batch)
@@ -189,7 +190,7 @@ class StepRecognizer(Loop):
             if self._is_done():
                 self._complete()
             elif self._start is not None and self._start.cut.at == self.recorder.phase_began:
-                self._start, self._may_start = None, True  # no step began there
+                self._start, self._may_start = None, True  # no step began here
             self.recorder.exhausted(asked)
         elif not self.recorder.depth:
             self.recorder.mark(BETWEEN)
@@ -197,13 +198,13 @@ class StepRecognizer(Loop):
     # ── steps ────────────────────────────────────────────────────────────────────────────────────
 
     def _is_done(self) -> bool:
-        """Whether the open record is known to have all its work when the next batch is asked for."""
+        """Whether the open record's work is known to be complete when the next batch is requested."""
         if self.stepped:
             return self.had_update and self.settled
         return self.by_hand.established and self.had_backward and self.by_hand.seen()
 
     def _complete(self) -> None:
-        """The open record has all its work."""
+        """The open record's work is complete."""
         self.count_micro_batches()
         self.recorder.close()
         self._forget_starts()
@@ -212,25 +213,25 @@ class StepRecognizer(Loop):
         self._start, self._may_start, self._pending = None, False, []
 
     def _hear_of_usual_update(self) -> None:
-        """The usual path has seen an update and said nothing."""
+        """Catch up on an update that the usual path saw and did not report."""
         if self.usual_update:
             self.usual_update = False
             self.optimizers.begin_step(self.closer)
             self._start, self._may_start = None, True
 
     def _remember_start(self, *, by_batch: bool) -> None:
-        """A step may have begun where the open phase begins."""
+        """A step may have begun where the open phase began."""
         self._may_start = False
         cut = self.recorder.cut_here()
         self._start = _Start(cut, self.batches, self.passes, self.last, by_batch)
 
     def _wants_start(self) -> bool:
-        """Whether this is the first sign of work after an update, or after what may have been one."""
+        """Whether this is the first sign of work after an update or a possible one."""
         self._hear_of_usual_update()
         return self._may_start and (self.had_update or not self.stepped)
 
     def unsure_start(self) -> None:
-        """The model is called after an update, or after what may have been one."""
+        """The model is called after an update or a possible one."""
         if not self.stepped and self.by_hand.established and self.by_hand.seen():
             self._complete()
         elif self._wants_start():
@@ -238,8 +239,8 @@ class StepRecognizer(Loop):
             self._remember_start(by_batch=False)
 
     def begin_at_open_phase(self) -> None:
-        """Work for the next update began with the phase that is open now: a forward pass that was not
-        seen, or an optimizer's step with a closure."""
+        """Work for the next update began with the open phase: an unseen forward pass, or an optimizer's
+        step with a closure."""
         recorder = self.recorder
         if self.settled and self.last == self.closer and (not self.batches or self.steps_within_batch):
             phase, at = recorder.current, recorder.phase_began
@@ -250,7 +251,7 @@ class StepRecognizer(Loop):
             self._remember_start(by_batch=False)
 
     def _cut(self, starts: list[_Start]) -> None:
-        """Steps did begin at these places: commit what was before each of them."""
+        """Steps did begin at these points: commit what precedes each."""
         begun = [start for start in starts if start.cut.at > self.recorder.scratch[ring.W_BEGIN]]
         batches = passes = 0
         for start in begun:
@@ -266,7 +267,7 @@ class StepRecognizer(Loop):
     # ── passes ───────────────────────────────────────────────────────────────────────────────────
 
     def unusual_call(self, module: Any) -> bool:
-        """An outermost module is called, and not simply for the next forward pass."""
+        """An outermost module is called, but not simply for the next forward pass."""
         wanted = self.modules.called(module)
         if self.grad_enabled() and module.training:
             if self.recorder.current != FORWARD:
@@ -275,13 +276,13 @@ class StepRecognizer(Loop):
         return self.evaluation.begins(module) or wanted
 
     def call_ended(self) -> None:
-        """An outermost module has returned, and `unusual_call` wanted to know."""
+        """An outermost module has returned whose end `unusual_call` asked to be told of."""
         if self.ours():
             self.guarded(self.evaluation.ends)
             self.guarded(self.modules.look)
 
     def unusual_backward(self, before: int) -> None:
-        """A backward pass begins, and `before` was open."""
+        """A backward pass begins while phase `before` is open."""
         self.modules.pause()
         if not self.stepped and not self.inside:
             self._check_by_hand()
@@ -289,17 +290,17 @@ class StepRecognizer(Loop):
             self.begin_at_open_phase()
         self.tail = False
         if before in _NO_OWN_WORK or before == self.evaluation.rollout:
-            # nobody saw the model being called: what is open was the forward pass
+            # the call of the model went unseen: the open phase was the forward pass
             self.recorder.relabel(FORWARD)
             self.modules.missed()
         elif before == OPTIMIZER and self.inside:
-            self.recorder.relabel(FORWARD)  # a closure, and its model was not seen either
+            self.recorder.relabel(FORWARD)  # a closure whose model call also went unseen
         if self.current is not None and self.untrained:
             self.current.role = TRAIN
             self.untrained = False
 
     def _check_by_hand(self) -> None:
-        """No optimizer has ever stepped: were the parameters updated by hand since the last pass?"""
+        """No optimizer has ever stepped: were the parameters updated by hand since the last backward?"""
         if not self.had_backward:
             return
         if not self.by_hand.seen():
@@ -314,14 +315,14 @@ class StepRecognizer(Loop):
             self._cut(self._pending)
 
     def after_backward(self) -> None:
-        """A backward pass is over, and no optimizer has ever stepped."""
+        """A backward pass is over, and no optimizer has stepped yet."""
         if not self.inside:
             self.by_hand.remember()
             self._may_start = True
             self.modules.look()
 
     def optimizer_ended(self, optimizer: Any) -> None:
-        """An optimizer has stepped, and not simply the only one of this training."""
+        """An optimizer has stepped, and this is not the usual case of a training's only one."""
         self._first_optimizer()
         self._hear_of_usual_update()
         optimizers = self.optimizers
@@ -345,7 +346,7 @@ class StepRecognizer(Loop):
             self.session.note_framework(sys._getframe(2))
 
     def _stepped_again(self, optimizer: Any) -> None:
-        """The same optimizer for the second time: between its two steps a new one began."""
+        """The same optimizer steps a second time: a new training step began in between."""
         if self.recorder.steps and self.optimizers.is_other_training():
             self._next_training(optimizer)
         start = self._start
@@ -358,14 +359,14 @@ class StepRecognizer(Loop):
         self.settled = start is not None
 
     def _next_training(self, optimizer: Any) -> None:
-        """Another model is trained with other optimizers: that is a run of its own."""
+        """Other optimizers now train another model: that is a separate run."""
         self.modules.remove()
         self.optimizers.forget_all()
         self.session.next_run(optimizer, sys._getframe(2))
         self.modules.learn()
 
     def skipped(self, optimizer: Any) -> None:
-        """A gradient scaler did not let this optimizer step."""
+        """A gradient scaler skipped this optimizer's step."""
         if self.inside == id(optimizer):
             self.inside = 0
             self.optimizer_ended(optimizer)
@@ -373,7 +374,7 @@ class StepRecognizer(Loop):
                 self.recorder.flag(ring.F_NO_UPDATE)
 
     def _forget_optimizer(self, gone: int) -> None:
-        """One was freed: another one may get its `id`."""
+        """An optimizer was freed: another may get its `id`."""
         if gone == self.last:
             self.last = 0
         if gone == self.closer:
@@ -381,7 +382,7 @@ class StepRecognizer(Loop):
         if gone == self.inside:
             self.inside = 0
 
-    # ── begin and end ────────────────────────────────────────────────────────────────────────────
+    # ── start and end ────────────────────────────────────────────────────────────────────────────
 
     def begin_training(self) -> None:
         """The first backward pass: this process trains, so now it gets its ring."""
@@ -402,18 +403,18 @@ class StepRecognizer(Loop):
         """We must never stop a training: a failure is counted, reported once, and switches us off."""
         try:
             return what(*args, **kwargs)
-        except Exception as error:  # noqa: BLE001 — the outermost guard of the hooks
+        except Exception as error:  # noqa: BLE001 — the hooks' outermost guard
             self.session.failed(error)
             return None
 
     def finish(self) -> None:
-        """The process ends: a record with its update done is a step."""
+        """The process ends: a record that had its update is a step."""
         self._end_tail()
         if self.stepped and self.had_update:
             self._hear_of_usual_update()
             if self._start is None or self._may_start:
                 self._complete()
-            else:  # work for another update had begun, and there was none
+            else:  # work for another update had begun, but the update never came
                 self._cut([self._start])
         elif not self.stepped and self.had_backward and (self.by_hand.updates or self.by_hand.seen()):
             self._cut(self._pending)

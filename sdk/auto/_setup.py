@@ -1,8 +1,8 @@
 """Where the time before the first step went: imports, data, the model, and the rest.
 
-Imports are timed. The rest is cut at what torch is asked to do: time up to the making of a DataLoader went
-into its data, time between modules that are made, moved or loaded went into the model. All of it ends with
-the first step.
+Imports are timed. The rest is attributed by calls to torch: time before a DataLoader is created went into its
+data, time between modules being created, moved or loaded went into the model. It all ends with the first
+step.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ clock = time.monotonic_ns
 
 
 class SetUp:
-    """Collects until the first step. Everything it hooks is out again by then."""
+    """Collects until the first step. By then all its hooks have been removed."""
 
     def __init__(self, began: int) -> None:
         self._spent = dict.fromkeys((IMPORTS, DATA, MODEL, OTHER), 0)
         self._last = began
         self._kind = OTHER
         self._asked: dict[str, int] | None = None
-        """What it was when a batch was last asked for: if it is trained on, the first step began there."""
+        """`_spent` at the last request for a batch: if that batch is trained on, the first step began
+        there."""
         self._importing = False
         self._undo: list[Undo] = []
         self._on = True
@@ -39,7 +40,7 @@ class SetUp:
         self._undo.append(lambda: sys.meta_path.remove(finder) if finder in sys.meta_path else None)
 
     def watch(self, torch: Any) -> None:
-        """torch is there."""
+        """torch has been imported."""
         module = torch.nn.Module
         optimizer = importlib.import_module("torch.optim.optimizer").Optimizer
         self._undo += [
@@ -50,20 +51,20 @@ class SetUp:
         ]
 
     def note(self, kind: str) -> None:
-        """What was done since the last note was for this."""
+        """The time since the last note went into `kind`."""
         if self._on:
             now = clock()
             self._spent[kind] += now - self._last
             self._last, self._kind = now, kind
 
     def _module_made(self) -> None:
-        """One of many, or the first one: then what was before it was something else."""
+        """A module is created. If it is the first in a row, the time before it went elsewhere."""
         kind = MODEL if self._kind == MODEL else OTHER
         self.note(kind)
         self._kind = MODEL
 
     def asked(self) -> None:
-        """A batch is asked for, maybe the first one that is trained on."""
+        """A batch is requested, perhaps the first one to train on."""
         self.note(OTHER)
         self._asked = dict(self._spent)
 
@@ -71,7 +72,7 @@ class SetUp:
         self.note(DATA)
 
     def finish(self, trained_on_batch: bool) -> dict[str, float] | None:
-        """The first backward pass begins: seconds of each, once."""
+        """The first backward pass begins: the seconds of each kind, returned only once."""
         if not self._on:
             return None
         self.note(OTHER)
@@ -85,7 +86,7 @@ class SetUp:
             self._undo.pop()()
 
     def importing(self, run: Callable[[], None]) -> None:
-        """Time an import that is not inside another one."""
+        """Time an import, unless it is inside another."""
         if self._importing or not self._on:
             return run()
         self._importing = True
@@ -128,7 +129,7 @@ class SetUp:
 
 
 class _ImportTimer(importlib.abc.MetaPathFinder):
-    """Lets the others find a module, and times its execution."""
+    """Lets the other finders find a module, and times its execution."""
 
     def __init__(self, setup: SetUp) -> None:
         self._setup = setup
@@ -137,7 +138,7 @@ class _ImportTimer(importlib.abc.MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Another finder may ask all others in the same way, and us with them: once is enough."""
+        """Another finder may ask all finders in the same way, including us: answer only once."""
         if self._setup.is_importing or self._asking:
             return None
         self._asking = True
@@ -162,7 +163,7 @@ class _ImportTimer(importlib.abc.MetaPathFinder):
     def _time(self, spec: ModuleSpec) -> None:
         loader: Any = spec.loader
         if loader is None or isinstance(loader, type) or not hasattr(loader, "exec_module"):
-            return  # a namespace, or a loader that all modules of its kind share
+            return  # a namespace, or a loader shared by all modules of its kind
         execute = loader.exec_module
 
         def exec_module(module: ModuleType) -> None:

@@ -71,11 +71,11 @@ _LATER: tuple[tuple[str, str, tuple[str, ...], int], ...] = (
     ("fastai.learner", "Learner", ("_do_epoch_validate",), VALIDATE),
     ("fastai.learner", "Learner", ("save", "export"), CHECKPOINT),
 )
-"""Module, class in it (none: its functions), names, phase: hooked when somebody imports the module."""
+"""Module, its class (empty: module functions), names, phase; hooked once the module is imported."""
 
 
 def side_calls(steps: StepRecognizer, torch: Any) -> list[Undo]:
-    """Time them; what is not imported yet when it is."""
+    """Time these calls; modules not yet imported are hooked when they are."""
     use = steps.recorder.totals.use
     for phase in (CHECKPOINT, GRAD_NORM, LOG):
         use(phase)
@@ -111,7 +111,7 @@ def _always(phase: int) -> Callable[[], int]:
 
 
 def _new_phase(steps: StepRecognizer, name: str) -> Callable[[], int]:
-    """A phase few trainings have: it is made when it is first needed."""
+    """A phase few trainings have: created on first use."""
     known: list[int] = []
 
     def phase() -> int:
@@ -124,7 +124,7 @@ def _new_phase(steps: StepRecognizer, name: str) -> Callable[[], int]:
 
 
 def when_there(module: str, owner: str, names: tuple[str, ...], make: Callable[[Any], Any]) -> list[Undo]:
-    """Wrap these names once the module is imported; gives what takes all of it out again."""
+    """Wrap these names once the module is imported; returns what undoes all of it."""
     taken: list[Undo] = []
 
     def wrap(found: Any) -> None:
@@ -141,8 +141,8 @@ def when_there(module: str, owner: str, names: tuple[str, ...], make: Callable[[
 
 
 def timed(steps: StepRecognizer, phase: Callable[[], int], note: Note | None = None) -> Callable[[Any], Any]:
-    """A call whose time is a phase of its own. Inside an evaluation, or another such call, it is part of
-    that. `note` is called with its arguments."""
+    """A call timed as its own phase. Inside an evaluation or another such call, it is part of that. `note` is
+    called with its arguments."""
     recorder = steps.recorder
     apart = (VALIDATE, CHECKPOINT, LOG)
 
@@ -160,7 +160,7 @@ def timed(steps: StepRecognizer, phase: Callable[[], int], note: Note | None = N
             before, tail = recorder.current, steps.tail
             steps.tail = False
             recorder.mark(phase())
-            recorder.depth = 1  # calls of the model in here are part of it
+            recorder.depth = 1  # model calls in here are part of it
             try:
                 return original(*args, **kwargs)
             finally:

@@ -1,5 +1,5 @@
-"""Which experiment trackers a script logs to, noted for `gpumon track`. Only what they know of themselves is
-read; nothing is sent, and nothing of theirs is kept alive."""
+"""Which experiment trackers a script logs to, noted for `gpumon track`. We only read the trackers' own
+attributes; nothing is sent, and none of their objects is kept alive."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from ..loop.session import Session
 from ..redact import redact_source
 
 MOST = 4
-"""A choice: folders or runs of one tracker that are noted."""
+"""Chosen: folders or runs noted per tracker."""
 LOOKS = 64
-"""A choice: calls of one tracker that are looked at; who logs at all does so in the first ones."""
+"""Chosen: calls inspected per tracker; the first few show where it logs."""
 Describe = Callable[..., dict[str, Any]]
 Note = Callable[..., None]
 
 
 class Trackers:
-    """What the training that is recorded now logs to, in its configuration."""
+    """Notes in the configuration what the training being recorded logs to."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -30,7 +30,7 @@ class Trackers:
         self._looks: dict[str, int] = {}
 
     def noting(self, module: str) -> Note | None:
-        """What is to be called with the arguments of a module's calls, if it is a tracker's."""
+        """What to call with the arguments of this module's calls, if it belongs to a tracker."""
         if module not in DESCRIBED:
             return None
         return functools.partial(self._note, *DESCRIBED[module])
@@ -51,7 +51,7 @@ class Trackers:
         noted = known.get(kind, [])
         if found not in noted and len(noted) < MOST:
             self._session.probe.note("trackers", {**known, "folder": os.getcwd(), kind: [*noted, found]})
-            self._session.phases_changed()  # it is written down
+            self._session.phases_changed()  # writes the meta
 
 
 def tensorboard(writer: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
@@ -80,4 +80,4 @@ DESCRIBED: dict[str, tuple[str, Describe]] = {
     "wandb.sdk.wandb_run": ("wandb", wandb),
     "mlflow.tracking.client": ("mlflow", mlflow),
 }
-"""Module whose calls are timed → the tracker, and how it says what it writes to."""
+"""Module whose calls are timed → the tracker, and how to find what it writes to."""

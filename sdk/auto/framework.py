@@ -1,5 +1,5 @@
-"""Which framework runs the loop: told by the functions that called the optimizer, then by what the model
-is made of."""
+"""Which framework runs the loop, judged by the functions that called the optimizer, then by what the script
+imports."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from types import FrameType
 
 _FRAMES = 64
-"""A choice: callers that are looked at; frameworks nest deeply."""
+"""Chosen: callers to inspect; frameworks nest deeply."""
 _LOOPS = {
     "lightning": "lightning",
     "pytorch_lightning": "lightning",
@@ -26,13 +26,13 @@ _LOOPS = {
     "torchrl": "torchrl",
     "keras": "keras",
 }
-"""Package → framework. The outermost caller counts: the Trainer of one may use the optimizer of another."""
+"""Package → framework. The outermost caller counts: one framework's Trainer may use another's optimizer."""
 _LIBRARIES = ("timm", "torch_geometric")
-"""They have no loop of their own; a script that imports one uses its models or data."""
+"""They have no loop; a script that imports one uses its models or data."""
 
 
 def framework_of(frame: FrameType | None) -> str | None:
-    """The framework whose functions lead to this frame; None: the script's own loop."""
+    """The framework whose functions led to this frame; None: the script's own loop."""
     found = None
     for _ in range(_FRAMES):
         if frame is None:

@@ -1,4 +1,4 @@
-"""Where automatic instrumentation touches torch: every patch is here, each can be undone, each is a no-op
+"""Where automatic instrumentation touches torch. Every patch is here; each can be undone and is a no-op
 inside compiled code and in threads that do not train."""
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _next(steps: StepRecognizer, original: Any) -> Any:
 
 
 def _new_state(iterator: Any) -> LoaderState:
-    """For an iterator made before the hooks were in."""
+    """For an iterator created before the hooks were installed."""
     state = iterator._gpumon_state = LoaderState()
     return state
 
@@ -95,8 +95,8 @@ def _backward(steps: StepRecognizer, original: Any) -> Any:
 
 
 def _optimizer(steps: StepRecognizer) -> list[Undo]:
-    """The C functions themselves, if torch's compiler traces them as no-ops; it is asked when it is loaded.
-    Else Python functions around them, which it can trace."""
+    """Hook the C functions themselves if torch's compiler, asked once it is loaded, traces them as no-ops;
+    else Python functions around them, which it can trace."""
     module = importlib.import_module("torch.optim.optimizer")
     taken: list[Undo] = []
 
@@ -135,7 +135,7 @@ def _traceable(steps: StepRecognizer) -> tuple[Callable[..., None], Callable[...
 
 
 def _own_step(steps: StepRecognizer, original: Any) -> Any:
-    """An optimizer that is none of torch's, so torch's hooks do not know it."""
+    """An optimizer that is not a torch one, so torch's hooks do not see it."""
 
     def step(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
         if Compiling.check():
@@ -149,7 +149,7 @@ def _own_step(steps: StepRecognizer, original: Any) -> Any:
 
 
 def _scaler(steps: StepRecognizer, original: Any) -> Any:
-    """A gradient scaler steps its optimizer, or skips that: then the optimizer's own hooks hear nothing."""
+    """A gradient scaler steps its optimizer or skips it; if skipped, the optimizer's own hooks do not run."""
 
     def step(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
         steps.optimizer_begins(optimizer, args, kwargs)

@@ -13,8 +13,8 @@ from typing import Any
 
 
 def when_imported(name: str, then: Callable[[ModuleType], None]) -> Callable[[], None]:
-    """Call `then(module)` once the module is imported; now, if it is. Gives the function that stops
-    waiting for it."""
+    """Call `then(module)` once the module is imported, or now if it already is. Returns a function that
+    stops waiting."""
     module = sys.modules.get(name)
     if module is not None and not getattr(getattr(module, "__spec__", None), "_initializing", False):
         then(module)
@@ -25,14 +25,14 @@ def when_imported(name: str, then: Callable[[ModuleType], None]) -> Callable[[],
 
 
 class _Watcher(importlib.abc.MetaPathFinder):
-    """Lets the real finder find the module, and runs a function behind its execution. To be found is not to
-    be imported: libraries look whether a module is there long before anybody imports it."""
+    """Lets the real finder find the module, and runs a function after its execution. Being found is not being
+    imported: libraries check whether a module exists long before anyone imports it."""
 
     def __init__(self, name: str, then: Callable[[ModuleType], None]) -> None:
         self._name = name
         self._then = then
         self._asking: set[int] = set()
-        """Threads that are asking the others, and must not be asked by them."""
+        """Threads asking the other finders, which must not ask us back."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None

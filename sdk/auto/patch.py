@@ -10,7 +10,7 @@ Undo = Callable[[], object]
 
 
 def replace(owner: Any, name: str, make: Callable[[Any], Any]) -> Undo:
-    """Put `make(original)` in the place of `owner.name`; gives the function that puts it back."""
+    """Replace `owner.name` with `make(original)`; returns a function that restores it."""
     original = getattr(owner, name)
     wrapped = functools.wraps(original)(make(original))
     setattr(owner, name, wrapped)

@@ -1,7 +1,7 @@
-"""The one automatic instrumentation of this process.
+"""The single automatic instrumentation of this process.
 
-`gpumon run` loads this package under a name of its own (the script may have an `sdk` of its own), so a
-script that imports `sdk` has a second copy: both use the same place, an attribute of `sys`.
+`gpumon run` loads this package under another name (the script may have its own `sdk`), so a script that
+imports `sdk` gets a second copy. Both use the same place: an attribute of `sys`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _OWNER = "_gpumon_owner"
 
 
 def auto() -> Any:
-    """The `StepRecognizer` that is at work here, or None."""
+    """The active `StepRecognizer`, or None."""
     found = getattr(sys, _PLACE, None)
     return found if found is not None and found.on else None
 
@@ -24,7 +24,7 @@ def set_auto(value: Any) -> None:
 
 
 def owner() -> Any:
-    """The session of a monitor in the script's own code that has taken over from ours, or None."""
+    """The session of the script's own monitor that took over from ours, or None."""
     return getattr(sys, _OWNER, None)
 
 

@@ -1,4 +1,4 @@
-"""Starting automatic instrumentation: at once when torch is there, else the moment it is imported."""
+"""Starting automatic instrumentation: at once if torch is imported, else as soon as it is."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TRIAL = "GPUMON_TRIAL"
 
 
 def start_auto(monitor_class: Any, name: str | None, explore: bool = False) -> Any:
-    """The auto monitor of this process; made, started and hooked the first time."""
+    """The auto monitor of this process; created, started and hooked the first time."""
     running = registry.auto()
     monitor = running.monitor if running is not None else _start(monitor_class, name)
     if explore and TRIAL not in os.environ and monitor.recorder.on:
@@ -42,7 +42,7 @@ def _start(monitor_class: Any, name: str | None) -> Any:
 
 
 def _explore(session: Any) -> None:
-    """Once in a process. The session may be one of the package's other copy, see `registry`."""
+    """Once per process. The session may come from the package's other copy; see `registry`."""
     from ..explore.start import NAME, explore
 
     def begin(torch: ModuleType) -> None:
@@ -56,7 +56,7 @@ def _explore(session: Any) -> None:
 
 
 def _hook(monitor: Any, session: Session, torch: ModuleType, setup: SetUp) -> None:
-    """Put the hooks into torch. A torch that lacks one of them is left as it is."""
+    """Install the hooks in torch. A torch that lacks one of the hooked functions is left alone."""
     from ._recognizer import StepRecognizer
     from .hooks import install
 

@@ -1,6 +1,6 @@
 """First in PYTHONPATH under `gpumon run`: prepares automatic instrumentation, then runs the site's own
-sitecustomize as if this one were not there. A Python without torch pays for this file and no more: it imports
-nothing that the interpreter has not imported already."""
+sitecustomize as if this one did not exist. A Python without torch pays for this file only: it imports nothing
+that the interpreter has not already imported."""
 
 import _frozen_importlib
 import _frozen_importlib_external
@@ -23,7 +23,7 @@ class _Finder:
         if fullname == "torch" and _start():
             import importlib.util
 
-            return importlib.util.find_spec(fullname)  # again, now that the SDK waits for it
+            return importlib.util.find_spec(fullname)  # again, now that the SDK is waiting for it
         return None
 
 
@@ -35,7 +35,7 @@ _started = False
 
 
 def _start() -> bool:
-    """Torch is about to be imported: only now is the SDK worth its milliseconds."""
+    """torch is about to be imported: only now is the SDK worth its milliseconds."""
     global _started
     if _started:
         return False
@@ -50,13 +50,13 @@ def _start() -> bool:
         began = time.thread_time_ns()
         monitor = importlib.import_module(_PACKAGE).TrainingMonitor.auto()
         monitor.session.recorder.spent_ns += time.thread_time_ns() - began
-    except Exception as error:  # noqa: BLE001 — whatever is wrong with us, the script gets its torch
+    except Exception as error:  # noqa: BLE001 — whatever fails here, the script gets its torch
         print(f"gpumon: this process is not recorded: {type(error).__name__}: {error}", file=sys.stderr)
     return True
 
 
 def _tell(what: bytes) -> None:
-    """Let `gpumon run` know how far this process came, so that it can say what it has not seen."""
+    """Let `gpumon run` know how far this process got, so that it can say what it has not seen."""
     path = os.environ.get("GPUMON_SEEN")
     if not path:
         return

@@ -1,1 +1,1 @@
-"""Callbacks for training frameworks; each imports its framework only when it is used."""
+"""Callbacks for training frameworks; each imports its framework only when used."""

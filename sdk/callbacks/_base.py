@@ -1,4 +1,4 @@
-"""What the callbacks of all frameworks share: waits of a DataLoader, micro-batches, the closing report."""
+"""What the callbacks of all frameworks share: DataLoader waits, micro-batches, the closing report."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..loop.recorder import Recorder
 
 
 class FrameworkLoop:
-    """The loop of a framework that tells us where its parts begin."""
+    """A framework's loop, which tells us where its parts begin."""
 
     def __init__(self, name: str | None, way: str, framework: str, options: dict[str, Any]) -> None:
         self.monitor = TrainingMonitor(name, mode=way, **options)
@@ -23,12 +23,12 @@ class FrameworkLoop:
         self._framework = framework
         self._asked = False
         self._sees_loader = False
-        """Whether the loader's own waits are seen; else a wait is what lies between two steps."""
+        """Whether we see the loader's own waits; else the time between two steps counts as a wait."""
         self._then = OTHER
         self._micro_batches = 0
 
     def begin(self, *phases: int) -> None:
-        """The training begins; these phases can come."""
+        """The training begins; these phases may occur."""
         self.monitor.start_monitoring()
         self.recorder = self.monitor.recorder
         self.monitor.session.claim()
@@ -37,7 +37,7 @@ class FrameworkLoop:
             self.recorder.totals.use(phase)
 
     def watch_loader(self, loader: Any, device: Any = None) -> None:
-        """The loader of the training, and where its batches are copied to."""
+        """The training's loader, and the device its batches are copied to."""
         if loader is None:
             return
         self.monitor.session.watch_loader(loader)
@@ -51,7 +51,7 @@ class FrameworkLoop:
         self.monitor.session.when_stopped(replace(iterator, "__next__", self._timed))
 
     def _timed(self, original: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """Waiting for a batch is `data`; what follows copies it to the device, if there is one."""
+        """Waiting for a batch is `data`; then it is copied to the device, if there is one."""
 
         def __next__(iterator: Any) -> Any:
             if not self._waits():
@@ -68,17 +68,17 @@ class FrameworkLoop:
         return __next__
 
     def _waits(self) -> bool:
-        """Whether a batch that is asked for now is one to train on: not in an evaluation, or behind a
-        step."""
+        """Whether a batch requested now is for training: between steps or before the model, not in an
+        evaluation."""
         return self.recorder.current in (DATA, OTHER, TRANSFER, ring.PHASES.index("between"))
 
     def wait(self) -> None:
-        """The framework asks for the next batch, sooner or later."""
+        """The framework will request the next batch sooner or later."""
         if not self._sees_loader and not self._asked:
             self._asked = self.recorder.request_batch()
 
     def batch_is_here(self, phase: int) -> None:
-        """What it asked for came, and `phase` follows."""
+        """The requested batch has arrived, and `phase` begins."""
         if self._asked:
             self.recorder.end_wait(phase, True)
         else:
@@ -91,7 +91,7 @@ class FrameworkLoop:
         self._asked = False
 
     def micro_batch(self) -> None:
-        """One more was trained on."""
+        """One more micro-batch was trained on."""
         self._micro_batches += 1
 
     def step(self, *args: Any, **kwargs: Any) -> None:
@@ -103,7 +103,7 @@ class FrameworkLoop:
         self.monitor.step(*args, **kwargs)
 
     def end(self, *, failed: bool = False, report: bool = True) -> None:
-        """The training is over; say how it went."""
+        """The training is over; report how it went."""
         self.monitor.stop_monitoring(failed=failed)
         if report and self.monitor.recorder.steps:
             sys.stderr.write(f"{self.monitor.get_summary()}\n")

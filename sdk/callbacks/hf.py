@@ -1,8 +1,8 @@
 """Hugging Face: ``Trainer(…, callbacks=[GpumonCallback()])``.
 
-The Trainer tells where a step begins and ends, before its optimizer step and after, and what it will do
-before the next one: log, evaluate, save. Backward is seen by a hook on `torch.autograd.backward`, waits at
-the loader itself.
+The Trainer tells where a step and its optimizer step begin and end, and what it will do before the next step:
+log, evaluate, save. The backward pass is seen by a hook on `torch.autograd.backward`, waits at the loader
+itself.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..loop.monitor import TrainingMonitor
 from ._base import FrameworkLoop
 
 _BETWEEN_STEPS = (("should_log", LOG), ("should_evaluate", VALIDATE), ("should_save", CHECKPOINT))
-"""What the Trainer does behind a step or an epoch, in its order, if its control says so."""
+"""What the Trainer does after a step or an epoch, in this order, if its control says so."""
 
 
 def _base() -> type:
@@ -33,7 +33,7 @@ class GpumonCallback(_base()):  # type: ignore[misc]
     def __init__(self, name: str | None = None, **options: Any) -> None:
         self._loop = FrameworkLoop(name, "hf", "transformers", options)
         self._done: set[int] = set()
-        """What was done since the last step."""
+        """What has been done since the last step."""
 
     @property
     def monitor(self) -> TrainingMonitor:
@@ -87,7 +87,7 @@ class GpumonCallback(_base()):  # type: ignore[misc]
         self._go_on(control)
 
     def _go_on(self, control: Any) -> None:
-        """What the Trainer does next; nothing more: it asks for the next batch."""
+        """Mark what the Trainer does next; if nothing, it requests the next batch."""
         for wanted, phase in _BETWEEN_STEPS:
             if getattr(control, wanted, False) and phase not in self._done:
                 self._loop.recorder.mark(phase)
@@ -103,7 +103,7 @@ class GpumonCallback(_base()):  # type: ignore[misc]
         if isinstance(logs, dict):
             numbers = {key: value for key, value in logs.items() if isinstance(value, (int, float))}
             self.monitor.scalars({f"hf/{key}": value for key, value in numbers.items()})
-        if self._loop.recorder.current != VALIDATE:  # an evaluation logs its results, too, before it ends
+        if self._loop.recorder.current != VALIDATE:  # an evaluation also logs its results before it ends
             self._is_done(LOG, control)
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **more: Any) -> None:

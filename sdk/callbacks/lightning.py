@@ -1,7 +1,7 @@
 """Lightning: ``Trainer(callbacks=[GpumonCallback()])``.
 
-Lightning owns the loop, so its hooks say where a step's parts begin: forward (the training step), backward,
-optimizer, and what lies between. Waiting for a batch is seen at the loader itself.
+Lightning owns the loop, so its hooks tell where a step's parts begin: forward (the training step), backward,
+optimizer, and what lies between. Waits for a batch are seen at the loader itself.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ class GpumonCallback(_base()):  # type: ignore[misc]
         self._loop.recorder.mark(OPTIMIZER)
 
     def on_before_zero_grad(self, trainer: Any, module: Any, optimizer: Any) -> None:
-        """Lightning clears gradients behind the training step, before it goes backward."""
+        """Lightning clears gradients after the training step, before the backward pass."""
         self._loop.recorder.mark(FORWARD)
 
     def on_train_batch_end(self, trainer: Any, module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
-        """A step, or one of the micro-batches gradients are accumulated over."""
+        """A step ends, or one of the micro-batches over which gradients are accumulated."""
         self._loop.micro_batch()
         if self._updated or getattr(trainer, "accumulate_grad_batches", 1) <= 1:
             loss = outputs.get("loss") if isinstance(outputs, dict) else outputs

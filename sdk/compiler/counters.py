@@ -7,14 +7,14 @@ from typing import Any
 
 
 def graph_counts() -> dict[str, int] | None:
-    """Dynamo's own counts (a Counter; `unique_graphs`: compiled so far); None while it is not there."""
+    """Dynamo's own counts (a Counter; `unique_graphs`: compiled so far); None while it is not loaded."""
     utils = sys.modules.get("torch._dynamo.utils")
     found: dict[str, int] | None = None if utils is None else utils.counters["stats"]
     return found
 
 
 def in_use() -> bool:
-    """Whether something was compiled; torch imports dynamo by itself, that alone says nothing."""
+    """Whether anything was compiled; torch may import dynamo on its own, so that alone says nothing."""
     utils = sys.modules.get("torch._dynamo.utils")
     return utils is not None and bool(utils.counters["frames"] or utils.counters["stats"])
 

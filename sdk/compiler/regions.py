@@ -1,9 +1,9 @@
 """Where torch's compiler is at work, as a profile function sees it.
 
-From the call of something compiled to its return the compiler looks at every Python function that runs, a
-profile function and all it calls as well, and compiles one that it meets with a tensor. So a profile function
-does nothing there. Its own first call in there comes when a C function has returned (the one that switched
-the compiler on): the compiler then sees no tensor and leaves it alone for good.
+From the call of something compiled to its return, the compiler inspects every Python function that runs,
+including a profile function and all it calls, and compiles any it meets with a tensor. So a profile function
+does nothing there. Its own first call there comes when a C function returns (the one that switched the
+compiler on): the compiler then sees no tensor and leaves it alone for good.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from types import FrameType
 
 _ENTRANCE = os.path.join("_dynamo", "eval_frame.py")
 _ENTRANCES = ("compile_wrapper", "_fn")
-"""What a compiled function is called through, in newer and older versions of torch."""
+"""Wrappers through which a compiled function is called, in newer and older versions of torch."""
 _OFF = "DisableContext."
-"""What a function is called through that torch keeps from its compiler, as `torch.utils.checkpoint`."""
+"""Prefix of the wrapper around functions torch keeps from its compiler, such as `torch.utils.checkpoint`."""
 _COMPILER = os.path.join("_dynamo", "convert_frame.py")
 
 
@@ -31,7 +31,7 @@ class CompiledRegion:
         self._frame = 0
 
     def holds(self, frame: FrameType, event: str) -> bool:
-        """Whether this event is inside. No argument of the event may be passed here: it may be a tensor."""
+        """Whether this event is inside. Do not pass the event's argument here: it may be a tensor."""
         if self._frame:
             if event == "return" and id(frame) == self._frame:
                 self._frame = 0
@@ -44,5 +44,5 @@ class CompiledRegion:
 
 
 def is_compiling(frame: FrameType) -> bool:
-    """Whether this call is the compiler's own: very many calls follow."""
+    """Whether this call is the compiler's own: a great many calls follow."""
     return frame.f_code.co_filename.endswith(_COMPILER)

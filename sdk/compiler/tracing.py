@@ -12,22 +12,22 @@ def _never() -> bool:
 
 
 class Compiling:
-    """`check()` is False when code runs, and True where torch compiles it, so that a mark inside compiled
-    code is traced as a no-op."""
+    """`check()` is False when code runs and True while torch compiles it, so a mark inside compiled code is
+    traced as a no-op."""
 
     check: Callable[[], bool] = staticmethod(_never)
 
 
 def find_torch() -> None:
-    """Use torch's own check once somebody has imported torch; we never do that ourselves."""
+    """Use torch's own check once somebody has imported torch; we never import it ourselves."""
     found = getattr(_compiler(), "is_dynamo_compiling", None)
     if found is not None and not _substituted:
         Compiling.check = staticmethod(found)
 
 
 def _substitute(function: Callable[..., Any], traced: Callable[..., Any]) -> bool:
-    """torch's compiler is loaded, and has compiled nothing yet: where it meets this C function, it is to
-    trace the Python one. Whether it will: torch before 2.5 has no such setting."""
+    """torch's compiler is loaded but has compiled nothing yet: have it trace the Python function wherever it
+    meets this C function. Returns whether it will: torch before 2.5 has no such setting."""
     substitute = getattr(_compiler(), "substitute_in_graph", None)
     if substitute is None:
         return False
@@ -41,12 +41,12 @@ def _substitute(function: Callable[..., Any], traced: Callable[..., Any]) -> boo
 
 
 def trace_as_no_op(*functions: Callable[..., Any]) -> bool:
-    """Have the compiler trace these C functions as no-ops; whether it will for all of them."""
+    """Have the compiler trace these C functions as no-ops; returns whether it will for all of them."""
     return all(_substitute(function, lambda *args, **kwargs: None) for function in functions)
 
 
 def check_with(tracing: Callable[[], bool]) -> None:
-    """Let a C function, False where it runs, be the check: torch's own is in Python and slower."""
+    """Use a C function, which is False when run, as the check: torch's own is in Python and slower."""
     if _substitute(tracing, lambda: True):
         Compiling.check = staticmethod(tracing)
 

@@ -1,8 +1,8 @@
-"""The recorder's hot path: what happens at every mark of a loop.
+"""The recorder's hot path: what happens at every mark in a loop.
 
-There are two implementations with the same meaning: `native.c` and its parts for Linux, built when gpumon is
-installed where there is a C compiler, and `plain.py` with `plain_marks.py` for everywhere else.
-`GPUMON_PURE=1` chooses the Python one. Tests play the same loops on both and compare every record.
+There are two equivalent implementations: `native.c` and its parts for Linux, built at installation if there
+is a C compiler, and `plain.py` with `plain_marks.py` everywhere else. `GPUMON_PURE=1` selects the Python one.
+Tests run the same loops on both and compare every record.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-/* `Batches`: an iterable whose waits are marked. */
+/* `Batches`: an iterator that marks each wait for a batch. */
 
 #include "core.h"
 
@@ -9,7 +9,7 @@ typedef struct {
     int counting;
 } Batches;
 
-/* The source has ended or failed: that wait belongs to the step before. Its exception goes on. */
+/* The source has ended or failed: this wait belongs to the previous step. Its exception propagates. */
 static void exhausted(Core *core) {
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);

@@ -144,7 +144,7 @@ static PyObject *core_set_batch_path(Core *self, PyObject *path) {
     Py_RETURN_NONE;
 }
 
-/* Samples of a batch by the known path to its first tensor; -1 with an exception when that leads nowhere. */
+/* Samples in a batch, by the known path to its first tensor; -1 with an exception if the path leads nowhere. */
 static Py_ssize_t samples_of(PyObject *path, PyObject *batch) {
     PyObject *found = Py_NewRef(batch);
     for (Py_ssize_t at = 0; found && at < PyTuple_Size(path); at++) {
@@ -176,7 +176,7 @@ static int count_batch(Core *self, PyObject *batch) {
 
 static PyObject *core_count_batch(Core *self, PyObject *batch) { RETURN(count_batch(self, batch)); }
 
-/* The batch is here: `then` follows, and it is counted if that is wanted. */
+/* A batch has arrived: phase `then` begins, and the batch is counted if `counting`. */
 int batch_arrived(Core *self, unsigned then, PyObject *batch, int counting) {
     if (mark(self, then) < 0) return -1;
     return counting ? count_batch(self, batch) : 0;
@@ -184,8 +184,8 @@ int batch_arrived(Core *self, unsigned then, PyObject *batch, int counting) {
 
 /* ── garbage collections ───────────────────────────────────────────────────────────────────────────────────── */
 
-/* An entry of `gc.callbacks`. In C because a collection can come anywhere: Ctrl-C inside a Python callback would
-   be lost there. */
+/* An entry of `gc.callbacks`. In C because a collection can happen anywhere, and Ctrl-C inside a Python callback
+   would be lost. */
 static PyObject *core_collected(Core *self, PyObject *const *args, Py_ssize_t count) {
     if (count < 1 || !PyUnicode_Check(args[0])) Py_RETURN_NONE;
     if (PyUnicode_CompareWithASCIIString(args[0], "start") == 0) {
@@ -208,7 +208,7 @@ static void let_go(Core *self) {
     self->words = NULL;
 }
 
-/* How many slots the ring has: its header says it, in memory alone the object does. */
+/* How many slots the ring has: from its header, or from the object for a ring in memory only. */
 static uint64_t slots_of(PyObject *source, const Py_buffer *view) {
     uint64_t room = (uint64_t)view->len / sizeof(uint64_t);
     uint64_t count = room > DATA_AT ? ((uint64_t *)view->buf)[H_SLOTS] : 0;
@@ -222,10 +222,10 @@ static uint64_t slots_of(PyObject *source, const Py_buffer *view) {
     return 0;
 }
 
-/* Take the memory `source` has now; on failure the one before is kept. */
+/* Take the memory `source` has now; on failure keep the previous memory. */
 int hold(Core *self) {
     Py_buffer view;
-    PyObject *source = Py_NewRef(self->source); /* what is asked of it could make us use another */
+    PyObject *source = Py_NewRef(self->source); /* its attributes are Python: they could replace self->source */
     PyObject *words = PyObject_GetAttrString(source, "words");
     int failed = !words || PyObject_GetBuffer(words, &view, PyBUF_WRITABLE) < 0;
     uint64_t slots = failed ? 0 : slots_of(source, &view);
@@ -256,7 +256,7 @@ static PyObject *core_phase(Core *self, void *unused) {
     return PyLong_FromLong(self->words ? (long)(self->words[H_LIVE] >> 56) : OTHER);
 }
 
-/* A view keeps the memory alive, whatever becomes of the recorder. */
+/* The view keeps the memory alive even if the recorder goes away. */
 static PyObject *page(Core *self, Py_ssize_t number) {
     Py_ssize_t bytes = SLOT_WORDS * (Py_ssize_t)sizeof(uint64_t);
     PyObject *whole = PyMemoryView_FromObject(self->record_memory);
@@ -291,7 +291,7 @@ static PyObject *core_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) 
     return (PyObject *)self;
 }
 
-/* For what has no recorder yet: every mark of it does nothing. */
+/* For objects without a recorder yet: every mark is a no-op. */
 Core *core_off(void) {
     Core *made = (Core *)PyObject_CallNoArgs((PyObject *)&core_type);
     if (made) made->thread = 0;

@@ -1,5 +1,5 @@
-/* What the parts of the C core share: the ring's format, the core's structure, and the functions that cross
-   files. Bodies are in the .c files; only what is a handful of instructions is inline here. */
+/* What the parts of the C core share: the ring's format, the core's structure, and the functions used across
+   files. Bodies are in the .c files; only functions of a few instructions are inline here. */
 
 #ifndef GPUMON_CORE_H
 #define GPUMON_CORE_H
@@ -23,21 +23,21 @@ enum { W_BEGIN = 1, W_END, W_FLAGS, W_SAMPLES = 5, W_TOKENS, W_OVERHEAD, W_PHASE
 enum { W_LOSS = 28, W_GC, W_COMMIT = 31, SLOT_WORDS };
 
 enum {
-    CALL_NS = 600,           /* entering and leaving a mark: an estimate, see plain.py */
+    CALL_NS = 600,           /* entering and leaving a mark: an estimate; see plain.py */
     SLOW_STEP_NS = 10000000, /* as in plain.py */
-    MOST_NAMES = 20,         /* 16 phases and spare; further names are looked up in Python */
+    MOST_NAMES = 20,         /* 16 phases and spare; Python looks up further names */
     MOST_NESTED = 64,        /* as in plain.py */
     SHAPES_EVERY = 8,        /* as in plain.py */
-    GROW_TRIES = 5,          /* a choice: so many interrupts in a row while a ring grows, and it stays as it is */
+    GROW_TRIES = 5,          /* chosen: after this many interrupts in a row, a ring stops trying to grow */
 };
 enum { GIVEN_SAMPLES = 1, GIVEN_TOKENS = 2, GIVEN_LOSS = 4 };
 
-/* Hidden: the names below are ours alone, and calls between our files need no symbol lookup. With that a call
-   across files costs nothing that can be measured (about 1 ns of 184 for two laps and a step), so there is no
-   link-time optimization. */
+/* Hidden: the names below are private, and calls between our files need no symbol lookup. Calls across files
+   then cost nothing measurable (about 1 ns of 184 for two laps and a step), so we do without link-time
+   optimization. */
 #pragma GCC visibility push(hidden)
 
-/* What a mark touches comes first and together: every cache line of it is cold. */
+/* The fields a mark touches come first and together: every cache line is cold. */
 typedef struct {
     PyObject_HEAD
     unsigned long thread;
@@ -71,12 +71,12 @@ static inline int64_t monotonic(void) {
 }
 #endif
 
-/* A reader in another process polls the ring without a lock. Every word it decides by is stored whole (an
-   aligned 8-byte store is never torn) and with release order: what was stored before is visible first.
+/* A reader in another process polls the ring without a lock. Every word it relies on is stored whole (an
+   aligned 8-byte store never tears) and with release order: earlier stores become visible first.
    On x86 this is a plain store; on ARM it is one `stlr`. */
 static inline void store(uint64_t *word, uint64_t value) { __atomic_store_n(word, value, __ATOMIC_RELEASE); }
 
-/* Times and sums of times: a test, or a clock gone wrong, can make them overflow, which signed arithmetic must not. */
+/* Times and their sums: a test or a broken clock can overflow them, which is undefined in signed arithmetic. */
 static inline int64_t plus(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
 static inline int64_t minus(int64_t a, int64_t b) { return (int64_t)((uint64_t)a - (uint64_t)b); }
 
@@ -88,7 +88,7 @@ static inline int ours(const Core *self) {
 #define MEMBER(type, name, field, kind) {name, kind, offsetof(type, field), 0, NULL}
 #define MEMBER_END {NULL, 0, 0, 0, NULL}
 
-/* records.c. -1: an exception for the loop itself is set (KeyboardInterrupt, SystemExit). */
+/* records.c. -1: an exception meant for the loop is set (KeyboardInterrupt, SystemExit). */
 int settled(Core *self, PyObject *done);
 int call(Core *self, const char *method, int64_t value);
 int roll(Core *self, int64_t now);

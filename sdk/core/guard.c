@@ -1,6 +1,6 @@
-/* A ring file that somebody truncates while we write it: the next store would be a SIGBUS, and the end of the
-   training. The handler puts a page of plain memory where the file's page was; what is stored there is lost, and
-   the training goes on. A bus error anywhere else is none of ours and goes to whoever was there before. */
+/* If somebody truncates a ring file while we write to it, the next store raises SIGBUS and kills the training.
+   The handler replaces the file's page with plain memory: what we store there is lost, but training continues.
+   A bus error anywhere else is not ours and goes to the previous handler. */
 
 #include "core.h"
 
@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { MOST_GUARDED = 64 }; /* rings of one process; further ones are not guarded */
+enum { MOST_GUARDED = 64 }; /* rings per process; any more are not guarded */
 
 static struct {
     volatile uintptr_t from, to;

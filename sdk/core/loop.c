@@ -28,7 +28,7 @@ static int ask(Loop *self, const char *method) {
     return settled(self->core, PyObject_CallMethod((PyObject *)self, method, NULL));
 }
 
-/* The step's work is done: how many micro-batches it had, and nothing is in the next one yet. */
+/* The step's work is done: note how many micro-batches it had, and reset for the next step. */
 static void count_micro_batches(Loop *self) {
     unsigned long long micro = self->passes;
     if (self->batches && self->batches < micro) micro = self->batches;
@@ -43,7 +43,7 @@ static PyObject *loop_count_micro_batches(Loop *self, PyObject *unused) {
     Py_RETURN_NONE;
 }
 
-/* What followed the last call of an evaluation was not part of it. */
+/* What followed the evaluation's last call was not part of the evaluation. */
 static inline void end_tail(Loop *self) {
     if (self->tail) {
         self->tail = 0;
@@ -80,8 +80,8 @@ static PyObject *loop_usual_batch(Loop *self, PyObject *batch) {
 
 /* ── the model ───────────────────────────────────────────────────────────────────────────────────── */
 
-/* Whether the forward pass that begins is known to begin a step: the last optimizer of a step has stepped, and no
-   batch ends the steps. */
+/* Whether this forward pass certainly begins a step: the step's last optimizer has stepped, and steps do not end
+   with a batch. */
 static inline int begins_step(const Loop *self) {
     return self->settled && self->last == self->closer && (!self->batches || self->steps_within_batch);
 }
@@ -183,7 +183,7 @@ static int loop_init(Loop *self, PyObject *args, PyObject *kwargs) {
     return 0;
 }
 
-/* Until it gets its recorder it has one that is off. */
+/* Until it gets its recorder, it has one that is off. */
 static PyObject *loop_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     if (!training_name && !(training_name = PyUnicode_InternFromString("training"))) return NULL;
     Loop *self = (Loop *)type->tp_alloc(type, 0);

@@ -31,7 +31,7 @@ static int marks_init(Marks *self, PyObject *args, PyObject *kwargs) {
     return PyArg_ParseTuple(args, "O", &core) ? marks_set_recorder(self, core, NULL) : -1;
 }
 
-/* Until it gets its recorder it has one that is off, so a mark never finds a NULL core. */
+/* Until it gets its recorder, it has one that is off, so a mark never finds a NULL core. */
 static PyObject *marks_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     Marks *self = (Marks *)type->tp_alloc(type, 0);
     if (!self) return NULL;

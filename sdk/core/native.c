@@ -1,14 +1,14 @@
-/* The hot path of the recorder in C: the Python module. plain.py is the same in Python and says what each part
-   means; the two change together, and a test plays the same loops on both.
+/* The recorder's hot path in C: the Python module. plain.py is the Python equivalent and explains each part;
+   change both together. A test runs the same loops on both.
 
-   Why C: between two marks the training has evicted our code and data from every cache, and then a Python
-   frame costs half a microsecond and a mark written in Python several. Here a mark is a clock read, an addition
-   and a store. Python is called for what is rare, and nothing it raises reaches the loop but what is meant for
-   it (KeyboardInterrupt, SystemExit). */
+   Why C: between two marks the training evicts our code and data from every cache; a Python frame then costs
+   half a microsecond, and a mark in Python several. Here a mark is a clock read, an addition and a store. Rare
+   cases call Python, and of what it raises only KeyboardInterrupt and SystemExit, which are meant for the loop,
+   reach it. */
 
 #include "core.h"
 
-/* torch's compiler is told to trace this as True, so it is False only where code really runs. */
+/* torch's compiler is told to trace this as True, so it is False only when code really runs. */
 static PyObject *tracing(PyObject *unused, PyObject *nothing) { Py_RETURN_FALSE; }
 
 #ifdef TEST_CLOCK

@@ -1,4 +1,4 @@
-"""Phase ids, the events of a loop, and what the recorder needs to know about each of them."""
+"""Phase ids and what the recorder needs to know about each."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from .. import ring
     SYNC,
 ) = range(len(ring.PHASES))
 OTHER = ring.LIVE_NONE
-"""No named phase. Its time lands in a word behind the record, which is never written out."""
+"""No named phase. Its time lands in a word past the record, which is never written out."""
 SCRATCH_WORDS = ring.W_PHASES + OTHER + 1
 
 STARTS = tuple(
     phase in (DATA, TRANSFER, FORWARD, BACKWARD, OPTIMIZER, ZERO_GRAD) for phase in range(OTHER + 1)
 )
-"""Whether this phase, seen after `step()`, is the begin of the next step. The others (validation, a
-checkpoint, logging, a user's own) belong to the step they follow."""
+"""Whether this phase, seen after `step()`, begins the next step. The others (validation, checkpoints,
+logging, the user's own) belong to the step they follow."""
 
 LIVE = tuple(phase << 56 for phase in range(OTHER + 1))
 """The ring's live word without its time."""
 
 
 class PhaseNames:
-    """Name → id. The fixed names are known; four more are the user's; the rest fold into `OTHER`."""
+    """Name → id. Twelve names are fixed; the user gets four more; the rest fold into `OTHER`."""
 
     def __init__(self) -> None:
         self.ids: dict[str, int] = {"other": OTHER}
         self.own: list[str] = []
         self.folded: list[str] = []
-        """Names there was no id for."""
+        """Names for which no id was left."""
 
     def register(self, name: str) -> int:
-        """Id of a name; a new one if it is new."""
+        """Id of a name, assigned if the name is new."""
         phase = self.ids.get(name)
         if phase is None:
             phase = self.ids[name] = self._new_id(name)

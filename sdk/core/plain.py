@@ -1,8 +1,8 @@
-"""The recorder's hot path in Python: the meaning of every mark, and what runs where `native.c` could not
+"""The recorder's hot path in Python: it defines what every mark means, and runs where `native.c` could not
 be built. Change both together; `tests/unit/sdk/test_core.py` compares them.
 
-A mark closes the phase that was open and opens another; `step()` closes the work of a record, which stays
-open for `between` until the next step begins. Begin to begin: a record ends where the next one begins.
+A mark closes the open phase and opens another. `step()` ends a record's work; the record stays open for
+`between` until the next step begins. Records are contiguous: each ends where the next begins.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ clock = time.monotonic_ns
 
 _WORD_MASK = (1 << 64) - 1
 _CALL_NS = 1500
-"""Entering and leaving a mark, which cannot be seen from inside: an estimate, with cold caches as in a
-training step (`tests/benchmarks/sdk`)."""
+"""Cost of entering and leaving a mark, which cannot be measured from inside: an estimate, with cold caches
+as in a training step (`tests/benchmarks/sdk`)."""
 _SLOW_STEP_NS = 10_000_000
-"""A choice: torch.compile takes longer than this, so shorter steps are not checked for it."""
+"""Chosen: torch.compile takes longer than this, so shorter steps are not checked for it."""
 MOST_NESTED = 64
-"""A choice: deeper phases are counted, not remembered."""
+"""Chosen: deeper phases are counted, not remembered."""
 _SHAPES_EVERY = 8
-"""A choice: one batch in this many has its shape read; the number of samples alone costs less."""
+"""Chosen: the shape is read for one batch in this many; the number of samples alone is cheaper."""
 
 
 def tracing() -> bool:
-    """Whether torch compiles this rather than runs it: it is told to trace the C one as True."""
+    """Whether torch is compiling rather than running this: it is told to trace the C version as True."""
     return False
 
 
 class Core:
-    """One loop, one thread, one ring. `Recorder` adds what is rare and is called for it (the methods below
+    """One loop, one thread, one ring. `Recorder` handles the rare cases (the methods below
     `TYPE_CHECKING`)."""
 
     __slots__ = (
@@ -97,23 +97,23 @@ class Core:
         self.scratch = memoryview(self._record_memory)[: ring.SLOT_WORDS]
         """The open record."""
         self.empty = memoryview(array("Q", ring.EMPTY_RECORD))
-        """What a record begins as."""
+        """A record's initial contents."""
         self.scratch[:] = self.empty
         self.current = OTHER
         self.phase_began = self.work_ended = clock()
-        """Begin of the open phase; end of the work of the open record, 0 while it goes on."""
+        """Start of the open phase; end of the open record's work, 0 while it goes on."""
         self.requested_at = 0
-        """When the batch was asked for that may begin the next record: the loader may be at its end."""
+        """When the batch that may begin the next record was requested; the loader may be at its end."""
         self.record_open = self.step_mode = False
-        """Whether a record is open; whether this loop has no begin of its own, so `step()` is it."""
+        """Whether a record is open; whether nothing else marks the start of a step, so `step()` does."""
         self.steps = self.done = 0
         """Records committed; steps whose work is done (the ring's `H_CLOSED`)."""
         self.check_record = True
         """Ask `before_commit` about every record."""
         self.has_device = False
-        """There is a device to be timed: `device_mark` is called with every mark."""
+        """There is a device to time: every mark calls `device_mark`."""
         self.next_call = self.next_second = 0
-        """The record, and the time, from which on `periodic` is called."""
+        """The record, or the time, after which `periodic` is due."""
         self.next_flags = self.overhead = self.spent_ns = self.duration = 0
         self._gc_began = self.gc_collections = 0
         self._known: dict[str, int] = {}
@@ -127,7 +127,7 @@ class Core:
         """Records go to this ring; None releases the current one."""
         self._ring = slots
 
-    # ── what `Recorder` is asked ─────────────────────────────────────────────────────────────────────
+    # ── calls to `Recorder` ──────────────────────────────────────────────────────────────────────────
 
     if TYPE_CHECKING:
 
@@ -141,10 +141,10 @@ class Core:
         def measure_batch(self, batch: Any) -> None: ...
 
     def guarded(self, what: Callable[[Any], None], value: Any) -> None:
-        """Nothing of ours reaches the loop but what is meant for it (KeyboardInterrupt, SystemExit)."""
+        """Keep our exceptions out of the loop; KeyboardInterrupt and SystemExit are meant for it."""
         try:
             what(value)
-        except Exception as error:  # noqa: BLE001 — the guard of the loop; counted and shown
+        except Exception as error:  # noqa: BLE001 — guards the loop; counted and shown
             self.failed(error)
 
     # ── records ──────────────────────────────────────────────────────────────────────────────────────
@@ -154,12 +154,12 @@ class Core:
         self.phase_began = now
 
     def _add(self, word: int, amount: int) -> None:
-        """Add to a word of the open record, round and round like a word in C: it never raises."""
+        """Add to a word of the open record, wrapping around as in C: it never raises."""
         self._record_memory[word] = (self._record_memory[word] + amount) & _WORD_MASK
 
     def roll(self, now: int) -> None:
-        """Commit the open record with its end at `now`, and begin the next one there. Both happen even when
-        the loop gets an exception meanwhile: no step is lost to Ctrl-C."""
+        """Commit the open record, ending at `now`, and begin the next one there. Both happen even if the
+        loop gets an exception meanwhile: no step is lost to Ctrl-C."""
         try:
             if self.record_open:
                 self._finish_record(now)
@@ -188,8 +188,8 @@ class Core:
                 self._ring.commit(self.scratch)
 
     def _begin_phase(self, phase: int, now: int) -> None:
-        """The step that a wait for data begins is rolled when the wait is over: the loader may be at its
-        end, and then the wait belongs to the step before."""
+        """A step that begins with a wait for data is rolled only once the wait is over: if the loader turns
+        out to be at its end, the wait belongs to the previous step."""
         if self.requested_at:
             if phase == DATA:
                 return
@@ -206,7 +206,7 @@ class Core:
         self.current = phase
 
     def _leave(self, live: int, now: int) -> None:
-        """The end of every mark: what is live now, what it cost, and what is due."""
+        """End of every mark: publish the live phase, run what is due, add up the overhead."""
         if self._ring is not None:
             self._ring.words[H_LIVE] = LIVE[live] | now
         if self.has_device:
@@ -219,21 +219,21 @@ class Core:
 
     @property
     def phase(self) -> int:
-        """The phase that is open now, as the ring says it. Asked from other threads, too."""
+        """The open phase, according to the ring. Other threads ask for it, too."""
         return OTHER if self._ring is None else int(self._ring.words[H_LIVE]) >> 56
 
     def name_phase(self, name: str, phase: int) -> None:
-        """What `lap` calls this phase."""
+        """Set the name by which `lap` knows this phase."""
         self._known[name] = phase
 
     def mark(self, phase: int) -> None:
-        """From here on it is `phase`. Callers that may be in any thread ask first whose loop it is."""
+        """`phase` begins. Callers that may run in any thread first check whose loop it is."""
         now = clock()
         self._begin_phase(phase, now)
         self._leave(phase, now)
 
     def lap(self, name: str) -> None:
-        """The same by name; in another thread it is nothing."""
+        """`mark` by name; a no-op in other threads."""
         if get_ident() != self.thread:
             return
         phase = self._known.get(name) if isinstance(name, str) else None
@@ -256,7 +256,7 @@ class Core:
             self.mark(self._nested.pop() if self.depth < MOST_NESTED else self._nested[-1])
 
     def request_batch(self) -> bool:
-        """A batch is asked for. Whether that is a wait of this loop, not one inside another phase."""
+        """A batch is requested. Returns whether this is a wait of the loop, not one inside another phase."""
         if get_ident() != self.thread or self.depth:
             return False
         self.mark(DATA)
@@ -265,7 +265,7 @@ class Core:
     # ── steps ────────────────────────────────────────────────────────────────────────────────────────
 
     def set_step_values(self, samples: int | None, tokens: int | None, loss: float | None) -> None:
-        """What the user says of the step that ends now is the truth, whatever was counted."""
+        """Values the user gives for the step that ends now; they override what was counted."""
         self._given = []
         words = ((W_SAMPLES, samples), (W_TOKENS, tokens))
         given = [(at, array("Q", [value])[0]) for at, value in words if value is not None]
@@ -274,14 +274,14 @@ class Core:
         self._given = given
 
     def step(self, *args: Any, **kwargs: Any) -> None:
-        """The work of this step is done; further details go to `step_details`. What follows is
-        `between`, until the next step begins."""
+        """This step's work is done; any arguments go to `step_details`. What follows is `between`, until
+        the next step begins."""
         if get_ident() != self.thread:
             return
         if args or kwargs:
             try:
                 self.step_details(*args, **kwargs)
-            except Exception as error:  # noqa: BLE001 — a step counts, whatever its details
+            except Exception as error:  # noqa: BLE001 — the step counts even if its details fail
                 self.failed(error)
         now = clock()
         self._work_done(now)
@@ -303,8 +303,8 @@ class Core:
             self.roll(now)
 
     def _step_without_begin(self, closed: int) -> None:
-        """Two `step()` and no mark between: this loop has no begin of its own, so a step ends where
-        the last one ended. What was counted as `between` was the step itself."""
+        """Two `step()` calls with no mark between: nothing else marks the start of a step, so this one
+        begins where the last one ended. What was counted as `between` was the step itself."""
         if self.record_open:
             behind = max(0, self.phase_began - closed)
             self.scratch[W_PHASES + BETWEEN] = max(0, self.scratch[W_PHASES + BETWEEN] - behind)
@@ -313,13 +313,13 @@ class Core:
         self.roll(closed)
 
     def count_done(self) -> None:
-        """One step more has its work done; what a killed process could not commit is counted as lost."""
+        """One more step has its work done; those a killed process could not commit count as lost."""
         self.done += 1
         if self._ring is not None:
             self._ring.words[H_CLOSED] = self.done
 
     def complete_and_begin(self, phase: int) -> None:
-        """The open record has all its work, and `phase` begins: the next step, if it can begin one."""
+        """The open record's work is complete, and `phase` begins: the next step, if it can begin one."""
         now = clock()
         if self.record_open and not self.work_ended:
             self.work_ended = now
@@ -330,7 +330,7 @@ class Core:
     # ── garbage collections ──────────────────────────────────────────────────────────────────────────
 
     def collected(self, phase: str, info: Any) -> None:
-        """An entry of `gc.callbacks`: Python's own pauses inside the step."""
+        """An entry of `gc.callbacks`: times Python's own pauses inside the step."""
         if phase == "start":
             self._gc_began = clock()
         elif self._gc_began:
@@ -341,11 +341,11 @@ class Core:
     # ── batches ──────────────────────────────────────────────────────────────────────────────────────
 
     def set_batch_path(self, path: tuple[Any, ...] | None) -> None:
-        """Where in a batch its first tensor is; None: `measure_batch` must find it."""
+        """Path to the first tensor in a batch; None: `measure_batch` must find it."""
         self._path = path
 
     def count_batch(self, batch: Any) -> None:
-        """Add the batch's samples to the open record. Shapes are read in one batch of `_SHAPES_EVERY`."""
+        """Add the batch's samples to the open record. Reads the shape of one batch in `_SHAPES_EVERY`."""
         self._seen += 1
         if self._path is not None and self._seen % _SHAPES_EVERY:
             try:
@@ -354,12 +354,12 @@ class Core:
                     found = found[key]
                 self._add(W_SAMPLES, len(found))
                 return
-            except Exception:  # noqa: BLE001 — a batch of another kind: measure it anew
+            except Exception:  # noqa: BLE001 — a different kind of batch: measure it anew
                 self._path = None
         self.guarded(self.measure_batch, batch)
 
     def batch_arrived(self, then: int, batch: Any, counting: bool) -> None:
-        """The batch is here: `then` follows, and it is counted if that is wanted."""
+        """A batch has arrived: phase `then` begins, and the batch is counted if `counting`."""
         self.mark(then)
         if counting:
             self.count_batch(batch)

@@ -1,5 +1,5 @@
-"""What a loop calls, in Python: `Marks`, `Phase` and `Batches` for a user's own marks, `Loop` for automatic
-instrumentation. In C: marks.c, batches.c and loop.c."""
+"""What a loop calls, in Python: `Marks`, `Phase` and `Batches` for the user's own marks, `Loop` for automatic
+instrumentation. The C versions are marks.c, batches.c and loop.c."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Marks:
         self._recorder: Any = recorder
 
     def lap(self, name: str) -> None:
-        """From here on it is `name`, until the next lap or `step()`: the cheapest mark."""
+        """Phase `name` begins and lasts until the next lap or `step()`: the cheapest mark."""
         if not Compiling.check():
             self._recorder.lap(name)
 
@@ -37,7 +37,7 @@ class Marks:
 
 
 class Phase:
-    """A named phase as a context manager. One object per name, entered as often as wanted."""
+    """A named phase as a context manager. One object per name, which may be entered repeatedly."""
 
     __slots__ = ("_core", "_phase")
 
@@ -53,7 +53,7 @@ class Phase:
 
 
 class Batches:
-    """Iterates what `start()` gives: waiting for a batch is the phase `data` and begins a step."""
+    """Iterates over what `start()` returns. Waiting for a batch is phase `data` and begins a step."""
 
     __slots__ = ("_core", "_counting", "_source", "_start")
 
@@ -84,7 +84,7 @@ class Batches:
 
 class Loop:
     """The usual path of automatic instrumentation: a training batch, forward, backward, one optimizer step.
-    `StepRecognizer` knows every other case and is called for it (the methods below `TYPE_CHECKING`)."""
+    `StepRecognizer` handles every other case (the methods below `TYPE_CHECKING`)."""
 
     __slots__ = (
         "arrival",
@@ -113,34 +113,34 @@ class Loop:
         self.core = core
         self.grad_enabled = grad_enabled
         self.arrival = OTHER
-        """The phase that follows the arrival of a batch: copying it, or whatever comes before the model."""
+        """The phase after a batch arrives: its copy to the device, or whatever else precedes the model."""
         self.training = False
-        """Whether there has been a backward pass at all."""
+        """Whether there has been any backward pass."""
         self.stepped = False
         """Whether an optimizer has stepped. While none has, updates may be written by hand."""
         self.had_backward = self.had_update = False
         """Whether the open record has had a backward pass, and an optimizer step."""
         self.usual_update = False
-        """Whether that step was seen here alone: `StepRecognizer` has not heard of it."""
+        """Whether only this class saw that step: `StepRecognizer` does not know of it."""
         self.settled = False
-        """Whether it is known which optimizers make a step, and no other one has stepped in the open
+        """Whether it is known which optimizers make up a step, and no other has stepped in the open
         record."""
         self.untrained = False
-        """Whether there was no backward pass yet from what the current loader gave."""
+        """Whether there has been no backward pass yet on the current loader's batches."""
         self.steps_within_batch = False
-        """One batch is stepped on several times: a forward pass can begin a step."""
+        """Several steps use the same batch: a forward pass can begin a step."""
         self.learning = False
-        """Nothing is usual: `StepRecognizer` looks for the outermost modules."""
+        """No call takes the usual path: `StepRecognizer` is looking for the outermost modules."""
         self.tail = False
-        """An evaluation has had a call, and maybe no other one follows."""
+        """An evaluation has made a call, which may be its last."""
         self.batches = self.passes = self.backwards = 0
-        """In the open record: training batches, and backward passes outside an optimizer's step. All
-        passes."""
+        """In the open record: training batches, and backward passes outside an optimizer's step. Then all
+        backward passes so far."""
         self.closer = self.last = self.inside = 0
-        """`id` of the last optimizer of a step, of the one that has stepped last, and of the one whose
-        step is going on."""
+        """`id` of a step's last optimizer, of the one that stepped most recently, and of the one stepping
+        now."""
         self.training_iterator = 0
-        """`id` of the iterator known to give training batches."""
+        """`id` of the iterator known to yield training batches."""
 
     if TYPE_CHECKING:
 
@@ -156,7 +156,7 @@ class Loop:
         self.core.guarded(lambda _: what(), None)
 
     def count_micro_batches(self) -> None:
-        """The step's work is done: how many micro-batches it had, and nothing is in the next one yet."""
+        """The step's work is done: note how many micro-batches it had, and reset for the next step."""
         micro = min(self.batches or self.passes, self.passes, ring.MOST_MICRO_BATCHES)
         if micro > 1:
             self.core.scratch[ring.W_FLAGS] |= micro << ring.MICRO_BATCHES_SHIFT
@@ -164,7 +164,7 @@ class Loop:
         self.batches = self.passes = 0
 
     def _end_tail(self) -> None:
-        """What followed the last call of an evaluation was not part of it."""
+        """What followed the evaluation's last call was not part of the evaluation."""
         if self.tail:
             self.tail = False
             self.core.current = BETWEEN
@@ -172,8 +172,8 @@ class Loop:
     # ── batches ──────────────────────────────────────────────────────────────────────────────────────
 
     def usual_request(self, iterator: Any) -> bool:
-        """A batch is asked for, and the step (or a micro-batch) before is done; False: this is not the
-        usual case."""
+        """A batch is requested, and the previous step (or micro-batch) is done. False: not the usual
+        case."""
         core = self.core
         if (
             not self.settled
@@ -196,15 +196,15 @@ class Loop:
         return True
 
     def usual_batch(self, batch: Any) -> None:
-        """It came."""
+        """The requested batch has arrived."""
         self.batches += 1
         self.core.batch_arrived(self.arrival, batch, True)
 
     # ── the model ────────────────────────────────────────────────────────────────────────────────────
 
     def _begins_step(self) -> bool:
-        """Whether the forward pass that begins is known to begin a step: the last optimizer of a step has
-        stepped, and no batch ends the steps."""
+        """Whether this forward pass certainly begins a step: the step's last optimizer has stepped, and
+        steps do not end with a batch."""
         return self.settled and self.last == self.closer and (not self.batches or self.steps_within_batch)
 
     def forward_begins(self) -> None:
@@ -223,7 +223,7 @@ class Loop:
         core.mark(FORWARD)
 
     def call_begins(self, module: Any) -> bool:
-        """An outermost module is called. Whether its end matters (`StepRecognizer.call_ended`)."""
+        """An outermost module is called. Returns whether its end matters (`StepRecognizer.call_ended`)."""
         core = self.core
         if get_ident() != core.thread or core.depth or core.current == BACKWARD:
             return False
@@ -235,13 +235,13 @@ class Loop:
                 return False
         try:
             return self.unusual_call(module)
-        except Exception as error:  # noqa: BLE001 — the guard of the loop; counted and shown
+        except Exception as error:  # noqa: BLE001 — guards the loop; counted and shown
             core.failed(error)
             return False
 
     def backward_begins(self) -> int:
-        """A backward pass begins; gives the phase it was in, -1 in a thread that is not ours or inside
-        another one."""
+        """A backward pass begins. Returns the phase it interrupts; -1 in another thread or inside another
+        backward pass."""
         core = self.core
         if not self.training:
             self._ask(self.begin_training)
@@ -257,7 +257,7 @@ class Loop:
         return before
 
     def backward_ends(self, before: int) -> None:
-        """It is over."""
+        """The backward pass is over."""
         if before >= 0:
             self.core.mark(OPTIMIZER if self.inside else OTHER)
             if not self.stepped:
@@ -266,7 +266,7 @@ class Loop:
     # ── optimizers ───────────────────────────────────────────────────────────────────────────────────
 
     def optimizer_begins(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        """An optimizer's step begins; one inside another one's is part of it."""
+        """An optimizer's step begins; one nested in another optimizer's step is part of that one."""
         if get_ident() == self.core.thread and self.inside in (0, id(optimizer)):
             self.inside = id(optimizer)
             self.core.mark(OPTIMIZER)

@@ -8,7 +8,7 @@ int64_t test_now;
 
 /* ── calling Python ──────────────────────────────────────────────────────────────────────────────── */
 
-/* 0: an exception of our own, which `failed` has counted. -1: what is no `Exception` goes on. */
+/* 0: an exception of ours, counted by `failed`. -1: not an `Exception`; it propagates. */
 static int guarded(Core *self) {
     if (!PyErr_ExceptionMatches(PyExc_Exception)) return -1;
     PyObject *type, *value, *trace;
@@ -40,8 +40,8 @@ int call(Core *self, const char *method, int64_t value) {
 
 /* ── records ─────────────────────────────────────────────────────────────────────────────────────── */
 
-/* All slots are used: the ring grows. Ctrl-C meanwhile is for the loop, but first the ring grows all the same; it
-   may have another mapping then, whatever became of the call. */
+/* All slots are used: the ring grows. A Ctrl-C meanwhile is passed to the loop, but only after the ring has grown.
+   The mapping may have changed even if the call failed. */
 static int ring_full(Core *self) {
     PyObject *type = NULL, *value = NULL, *trace = NULL;
     int status = -1;
@@ -57,17 +57,17 @@ static int ring_full(Core *self) {
     return PyErr_Occurred() ? -1 : 0;
 }
 
-/* -1: what the loop is to get (Ctrl-C while the ring grew); the record is written all the same. */
+/* -1: an exception for the loop (Ctrl-C while the ring grew); the record is written regardless. */
 static int commit(Core *self) {
     uint64_t number = self->words[H_HEAD] + 1;
     int status = number == self->slots + 1 ? ring_full(self) : 0;
     if (!self->words) return status;
     uint64_t *slot = self->words + DATA_AT + (number - 1) % self->slots * SLOT_WORDS;
-    /* 1. The slot's old record is gone: its first number is cleared. */
+    /* 1. Invalidate the slot's old record: clear its first number. */
     store(slot, 0);
-    /* A release store orders what is before it, not what follows. Without this fence the CPU could let a
-       payload word become visible before the cleared number, and a reader would take a mixture of the old and
-       the new record for the old one. */
+    /* A release store orders what precedes it, not what follows. Without this fence a payload word could
+       become visible before the cleared number, and a reader would take a mixture of the old and the new
+       record for the old one. */
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     /* 2. The payload, in any order. */
     memcpy(slot + 1, self->scratch + 1, (W_COMMIT - 1) * sizeof *slot);
@@ -85,7 +85,7 @@ static inline void spend(Core *self, int64_t now) {
     self->phase_began = now;
 }
 
-/* The record is committed even when the loop gets an exception meanwhile: no step is lost to Ctrl-C. */
+/* The record is committed even if the loop gets an exception meanwhile: no step is lost to Ctrl-C. */
 static int finish_record(Core *self, int64_t now) {
     if (now > self->phase_began) spend(self, now);
     self->scratch[W_END] = (uint64_t)now;
@@ -145,8 +145,8 @@ int begin_phase(Core *self, unsigned phase, int64_t now) {
 }
 
 int leave(Core *self, unsigned live, int64_t now) {
-    /* Phase and time in one word: a reader never sees the one without the other. Release, so that a phase that
-       follows a commit is not seen before it. */
+    /* Phase and time share a word: a reader never sees one without the other. Release, so that a phase after a
+       commit is not seen before it. */
     uint64_t word = (uint64_t)live << 56 | (uint64_t)now;
     if (self->words) store(self->words + H_LIVE, word);
     if (self->has_device && call(self, "device_mark", (int64_t)word) < 0) return -1;
@@ -158,7 +158,7 @@ int leave(Core *self, unsigned live, int64_t now) {
 
 int mark(Core *self, unsigned phase) {
     int64_t now = monotonic();
-    /* With an exception set nothing more may be called: `leave` could. */
+    /* With an exception set, no Python may be called; `leave` could do so. */
     return begin_phase(self, phase, now) < 0 ? -1 : leave(self, phase, now);
 }
 

@@ -1,1 +1,1 @@
-"""Device time of a training loop: events at its marks, kernels in a short window, synchronisations."""
+"""Device time of a training loop: events at its marks, kernels in a short window, synchronizations."""

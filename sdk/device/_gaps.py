@@ -1,7 +1,7 @@
-"""Why the device had nothing to do between two kernels of a window: a copy, or a host that had waited for it.
+"""Why the device was idle between two kernels of a window: a copy, or a host that had waited for it.
 
-A wait is not what a synchronisation costs: the device works meanwhile. It costs the gap that begins in it,
-because the host launches late then; but no more than the wait, which is how much earlier the host would be.
+The wait is not what a synchronization costs: the device works meanwhile. It costs the gap that begins during
+the wait, because the host then launches late; at most the wait, which is how much earlier the host would be.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 EXCHANGE = ("nccl", "rccl")
-"""In the names of kernels that exchange data between ranks."""
+"""Found in the names of kernels that exchange data between ranks."""
 INTO, OUT_OF = "HtoD", "DtoH"
-"""In the names of copies to the device and from it."""
+"""Found in the names of copies to and from the device."""
 
 
 class Span(NamedTuple):
-    """A stretch of time in ns of the host's clock."""
+    """A span of time, in ns of the host's clock."""
 
     begin: int
     end: int
 
 
 class Kernel(NamedTuple):
-    """Work of the device: when it ran, and when the host launched it."""
+    """A piece of device work: when it ran, and when the host launched it."""
 
     begin: int
     end: int
@@ -38,19 +38,19 @@ class Activity(NamedTuple):
     copies: list[Span]
     """From the host to the device."""
     pageable: list[Span]
-    """Those of them from ordinary memory."""
+    """Those copies that come from pageable memory."""
     waits: list[Span]
     """The host waiting for the device."""
     moves: Sequence[Kernel] = ()
-    """Copies between host and device, either way, as work of their stream."""
+    """Copies between host and device, in either direction, as work in their stream."""
     holds: Sequence[Span] = ()
-    """Calls that copy from ordinary memory: the host is held until they are done."""
+    """Calls that copy from pageable memory: they block the host until done."""
     launches: Sequence[Span] = ()
     """Calls that launch a kernel."""
 
 
 def causes(seen: Activity, first: int, last: int, steps: int) -> dict[str, float]:
-    """Figures of a window that lasts from `first` to `last`: seconds and numbers a step."""
+    """Figures of a window from `first` to `last`: seconds and counts per step."""
     idle = copying = waiting = 0
     for gap in _gaps(sorted(seen.kernels), first, last):
         idle += gap.end - gap.begin
@@ -74,7 +74,7 @@ def causes(seen: Activity, first: int, last: int, steps: int) -> dict[str, float
 
 
 def _gaps(kernels: Sequence[Kernel], first: int, last: int) -> Iterator[Span]:
-    """Between kernels, as far as they are in the window: with nothing to do the device has no lag."""
+    """Gaps between kernels, clipped to the window: an idle device has no lag."""
     covered = kernels[0].end if kernels else last
     for kernel in kernels:
         begin, end = max(covered, first), min(kernel.begin, last)
@@ -84,13 +84,13 @@ def _gaps(kernels: Sequence[Kernel], first: int, last: int) -> Iterator[Span]:
 
 
 def _exposed(kernels: Sequence[Kernel]) -> int:
-    """How long the ranks' exchange ran alone: waiting for a late rank is part of it."""
+    """How long the exchange between ranks ran alone, including waits for a late rank."""
     computing = [one for one in kernels if not any(word in one.name.lower() for word in EXCHANGE)]
     return _union(kernels) - _union(computing)
 
 
 def _union(kernels: Sequence[Kernel]) -> int:
-    """ns in which at least one of them ran."""
+    """ns during which at least one of them ran."""
     total = covered = 0
     for kernel in sorted(kernels):
         total += max(0, kernel.end - max(kernel.begin, covered))

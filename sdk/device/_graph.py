@@ -1,7 +1,7 @@
 """The steps of a window as a small graph: the host's own time, what it launches meanwhile, where it waits.
 
-A segment lasts from one wait or mark to the next. What a change of the loop would gain is found by playing
-the segments again, so the host's time is without its waits: they follow from the device's work.
+A segment lasts from one wait or mark to the next. The gain from changing the loop is estimated by replaying
+the segments, so the host's time excludes its waits: they follow from the device's work.
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ from typing import NamedTuple
 from ._gaps import INTO, OUT_OF, Activity, Span
 
 MOST = 96
-"""A choice: segments that are told. Beyond it neighbours of a phase become one, with all their waits."""
+"""Chosen: segments reported. If there are more, neighbors in a phase are merged, with all their waits."""
 _FULL_NS, _FULL_TIMES = 50_000, 10
-"""A choice: a launch that takes longer than this, and than so many usual ones, had to wait for room in the
-queue."""
+"""Chosen: a launch longer than this many ns, and this many times the usual, waited for room in the queue."""
 
 
 class Segment(NamedTuple):
-    """ns, and how often."""
+    """Times in ns, and counts."""
 
     phase: int
     host: int
@@ -30,17 +29,17 @@ class Segment(NamedTuple):
     device: int = 0
     """Kernels launched meanwhile."""
     copies: int = 0
-    """Copies launched meanwhile, as long as they take the stream."""
+    """Copies launched meanwhile, by the time they occupy the stream."""
     reads: int = 0
-    """The same for copies from the device to the host."""
+    """The same for copies from device to host."""
     launches: int = 0
     syncs: int = 0
-    """Waits for the device at the end: a value is read."""
+    """Waits at the end for the device: a value is read."""
     holds: int = 0
     """Waits at the end for a copy to the device."""
 
     def and_then(self, later: Segment) -> Segment:
-        """Both as one."""
+        """Both merged into one."""
         return Segment(self.phase, *(one + other for one, other in zip(self[1:], later[1:], strict=True)))
 
 
@@ -53,12 +52,12 @@ class _Piece(NamedTuple):
 
 
 Steps = Sequence[Sequence[tuple[int, int]]]
-"""Of each step its marks: host time, and the phase that begins."""
+"""The marks of each step: host time, and the phase that begins."""
 
 
 def step_graph(seen: Activity, steps: Steps) -> tuple[int, list[Segment]]:
-    """Of as many steps as fit, one after another, and how many these are. No segments where even one step has
-    too many phases."""
+    """How many consecutive steps fit, and their segments. No segments if even one step has too many
+    phases."""
     for count in range(len(steps), 1, -1):
         if found := _graph(seen, steps[:count]):
             return count, found
@@ -78,7 +77,7 @@ def _graph(seen: Activity, steps: Steps) -> list[Segment]:
 
 
 def _stops(seen: Activity) -> list[tuple[Span, bool]]:
-    """Where the host waits, and whether for a copy to the device: that is what it last asked for then."""
+    """Where the host waits, and whether for a copy to the device, if that is what it last launched."""
     copied = {one.launched for one in seen.moves if INTO in one.name}
     asked = sorted({one.launched for one in (*seen.kernels, *seen.moves)})
     before = [asked[: bisect_right(asked, one.begin)][-1:] for one in seen.waits]
@@ -96,20 +95,20 @@ def _pieces(marks: Sequence[tuple[int, int]], stops: Sequence[tuple[Span, bool]]
 
 
 def _blank(piece: _Piece, full: Sequence[Span]) -> Segment:
-    """Without its work; waiting for room in the queue is no time of the host's own."""
+    """The piece without its device work; waiting for room in the queue is not the host's own time."""
     waited = sum(max(0, min(one.end, piece.end) - max(one.begin, piece.begin)) for one in full)
     host = max(0, piece.end - piece.begin - waited)
     return Segment(piece.phase, host, syncs=int(piece.syncs), holds=int(piece.holds))
 
 
 def _full(seen: Activity) -> list[Span]:
-    """Launches that waited for room."""
+    """Launches that waited for room in the queue."""
     usual = median([one.end - one.begin for one in seen.launches]) if seen.launches else 0
     return [one for one in seen.launches if one.end - one.begin > max(_FULL_NS, _FULL_TIMES * usual)]
 
 
 def _work(seen: Activity) -> Iterator[tuple[int, Segment]]:
-    """When it was launched, and what it adds there; two kernels at the same time count once."""
+    """When each piece of work was launched, and what it adds there; overlapping kernels count once."""
     covered = 0
     for kernel in sorted(seen.kernels):
         fresh = max(0, kernel.end - max(kernel.begin, covered))
@@ -122,7 +121,7 @@ def _work(seen: Activity) -> Iterator[tuple[int, Segment]]:
 
 
 def _merged(segments: list[Segment]) -> list[Segment]:
-    """As they are, or where they are too many one for each stretch of a phase."""
+    """Unchanged or, if there are too many, one for each run of segments in the same phase."""
     if len(segments) <= MOST:
         return segments
     found: list[Segment] = []

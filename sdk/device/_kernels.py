@@ -1,8 +1,8 @@
-"""Kernels of a few steps, by torch's profiler with device activity alone: how long each phase's work takes.
+"""Kernels of a few steps, from torch's profiler with device activity only: how long each phase's work takes.
 
-Events see work and gaps together. A kernel's length does not depend on how slow the host is, so what kernels
-took in the window tells work from gaps in every other step. The profiler waits for the device when it stops;
-that happens once, and the steps of the window are flagged and kept out of the steady figures.
+Events measure work and gaps together. A kernel's length does not depend on how slow the host is, so the
+window's kernel times separate work from gaps in every other step. The profiler waits for the device when it
+stops; that happens once, and the window's steps are flagged and excluded from the steady figures.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from ._profiler import Profiler
 from ._step import PhaseWork, Piece, time_by_phase
 
 FIRST_STEP = 3
-"""After the warm-up steps every run has."""
+"""After the warm-up steps, which every run has."""
 STEPS = 4
-"""A choice: steps in the window. The first is not whole, because the profiler begins inside it."""
+"""Chosen: steps in the window. The first is incomplete, because the profiler starts inside it."""
 HEAVIEST, LONGEST_NAME = 8, 160
-"""A choice: kernels that are named, and how much of a name, which says its kind first."""
+"""Chosen: kernels named, and characters kept of a name, which begins with the kernel's kind."""
 SWITCH = "GPUMON_DEVICE_WINDOW"
 """Environment: 0 switches windows off."""
 
 
 class KernelWindow:
-    """`flag_next` flags the step that comes; `profiler()` makes a profiler that has start and stop."""
+    """`flag_next` flags the next step; `profiler()` makes a profiler with start and stop."""
 
     def __init__(self, profiler: Callable[[], Profiler], flag_next: Callable[[int], None]) -> None:
         self._make = profiler
@@ -45,17 +45,17 @@ class KernelWindow:
         self._device: dict[int, int] = {}
         self._kernels: dict[int, int] = {}
         self.work: dict[int, PhaseWork] = {}
-        """By phase; empty until a window was read."""
+        """By phase; empty until a window has been read."""
         self.causes: dict[str, float] = {}
-        """Figures of the gaps, see `_gaps.causes`."""
+        """Figures of the gaps; see `_gaps.causes`."""
         self.heaviest: list[dict[str, Any]] | None = None
-        """The kernels that take the most time; None until a window was read."""
+        """The kernels that take the most time; None until a window has been read."""
         self.graph: tuple[int, list[Segment]] | None = None
-        """How many of its steps, and they themselves, to be played again; None until a window was read."""
+        """Number of steps, and their segments for replay; None until a window has been read."""
 
     @property
     def over(self) -> bool:
-        """It was open and no longer is."""
+        """Whether it has been open and no longer is."""
         return self._done and self._profiler is None
 
     def timed(self, number: int, marks: Sequence[Mark]) -> None:
@@ -65,7 +65,7 @@ class KernelWindow:
             self._numbers.add(number)
 
     def evaluated(self, number: int, parts: Sequence[Piece]) -> None:
-        """The events of a step have happened."""
+        """A step's events have all occurred."""
         if number in self._numbers:
             for phase, took in time_by_phase(parts).items():
                 self._device[phase] = max(took, self._device.get(phase, 0))
@@ -112,15 +112,15 @@ class KernelWindow:
             self.graph = step_graph(found, steps)
 
     def abandon(self) -> None:
-        """End an open window unread: somebody else wants to profile."""
+        """End an open window without reading it: somebody else wants to profile."""
         profiler, self._profiler = self._profiler, None
         if profiler is not None:
             profiler.stop()
 
 
 def by_phase(kernels: list[Kernel], steps: Sequence[Sequence[tuple[int, int]]]) -> dict[int, int]:
-    """ns a step in which a kernel ran, by the phase that launched it; every phase these steps had is there.
-    Two kernels at the same time count once."""
+    """ns per step in which a kernel ran, by the phase that launched it; includes every phase of these steps.
+    Overlapping kernels count once."""
     marks = sorted({mark for step in steps for mark in step})
     times = [at for at, _ in marks]
     first, last = times[0], times[-1]
@@ -136,7 +136,7 @@ def by_phase(kernels: list[Kernel], steps: Sequence[Sequence[tuple[int, int]]]) 
 
 
 def heaviest(kernels: Sequence[Kernel]) -> list[dict[str, Any]]:
-    """Names and their share of the time of all kernels."""
+    """Kernel names and their shares of the total kernel time."""
     times: dict[str, int] = {}
     for kernel in kernels:
         times[kernel.name] = times.get(kernel.name, 0) + kernel.end - kernel.begin

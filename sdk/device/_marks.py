@@ -1,4 +1,4 @@
-"""Events of one device from a pool, recorded together with the host's time and never waited for."""
+"""Pooled events of one device, recorded together with the host's time and never waited for."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 clock = time.monotonic_ns
 POOL = 2048
-"""A choice: marks that may be in flight. It bounds the memory of a device that never answers."""
+"""Chosen: marks that may be in flight. Bounds the memory if the device never answers."""
 
 
 class Mark:
-    """A place in the loop: the host was there at `at`, the device comes to it when `event` has happened."""
+    """A point in the loop: the host reached it at `at`; the device reaches it when `event` occurs."""
 
     __slots__ = ("at", "event", "holders", "named", "phase")
 
@@ -20,12 +20,12 @@ class Mark:
         self.event = event
         self.phase = self.named = self.at = self.holders = 0
         """The phase that begins here; the recorder's time of this mark, by which it is found again; the
-        host's time next to the event; how many still need the event."""
+        host's time at the event; how many still need the event."""
 
 
 class Marks:
-    """`make` gives an event with record(stream), query() and elapsed_time(later) in milliseconds; `stream`
-    the stream that the loop uses now."""
+    """`make` returns an event with record(stream), query() and elapsed_time(later) in milliseconds; `stream`
+    returns the stream the loop is using."""
 
     def __init__(self, make: Callable[[], Any], stream: Callable[[], Any]) -> None:
         self._make = make
@@ -34,7 +34,7 @@ class Marks:
         self._made = 0
 
     def record(self, phase: int, named: int) -> Mark | None:
-        """A mark here and now, held once; None when all are in flight."""
+        """A mark here and now, with one holder; None if all are in flight."""
         if self._free:
             mark = self._free.pop()
         elif self._made < POOL:
@@ -54,5 +54,5 @@ class Marks:
 
 
 def elapsed_ns(begin: Mark, end: Mark) -> int:
-    """The device's time between two marks that have happened."""
+    """The device's time between two marks it has reached."""
     return max(0, int(begin.event.elapsed_time(end.event) * 1e6))

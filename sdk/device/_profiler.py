@@ -1,4 +1,4 @@
-"""torch's profiler for a few steps: the device's activity alone, read without a file."""
+"""torch's profiler for a few steps: only the device's activity, read without a file."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from ..profiling import turn
 from ._gaps import INTO, Activity, Kernel, Span
 
 _MOST_EVENTS = 100_000
-"""A choice: a window with more is not read; that would take a noticeable part of a second."""
+"""Chosen: a window with more is not read; that would take a noticeable part of a second."""
 _COPY, _FILL = "Memcpy", "Memset"
 _PAGEABLE, _WITHIN = "Pageable", "DtoD"
 _WAIT = "Synchronize"
-"""In the names of copies and of calls, as CUPTI and ROCm give them."""
+"""Found in the names of copies and calls, as reported by CUPTI and ROCm."""
 
 
 class Profiler:
-    """torch's profiler for one device, unless somebody else uses it."""
+    """torch's profiler for one device, unless somebody else is using it."""
 
     def __init__(self, torch: Any, device: Any) -> None:
         self._torch = torch
@@ -28,12 +28,12 @@ class Profiler:
 
     @property
     def must_wait(self) -> bool:
-        """A window somebody asked for is being taken: ours comes after it."""
+        """A requested profile is being taken: ours comes after it."""
         return turn.is_ours(self._torch)
 
     def start(self, wanted_elsewhere: Callable[[], None]) -> bool:
-        """Begin; False where it cannot be. A profiler can run once in a process: `wanted_elsewhere` is called
-        when the training starts one of its own."""
+        """Begin; False if impossible. A process can run only one profiler: `wanted_elsewhere` is called when
+        the training starts its own."""
         if not turn.is_free(self._torch):
             return False
         made = self._torch.autograd.profiler.profile(
@@ -46,7 +46,7 @@ class Profiler:
         return True
 
     def stop(self) -> Activity:
-        """End, which waits for the device; nothing where too much was recorded."""
+        """End, which waits for the device; empty if too much was recorded."""
         made, self._profile = self._profile, None
         if made is None:
             return Activity([], [], [], [])
@@ -58,7 +58,7 @@ class Profiler:
 
 
 class _Work(NamedTuple):
-    """Of the device, and which call asked for it."""
+    """A piece of device work, and the call that launched it."""
 
     span: Span
     name: str
@@ -66,7 +66,7 @@ class _Work(NamedTuple):
 
 
 def _read(events: Sequence[Any], device: Any) -> Activity:
-    """The device's work, from wall-clock ns to those of our marks."""
+    """The device's work, with wall-clock ns converted to the clock of our marks."""
     offset = time.time_ns() - time.monotonic_ns()
     calls: dict[int, Span] = {}
     work: list[_Work] = []
@@ -92,7 +92,7 @@ def _activity(work: Sequence[_Work], calls: Mapping[int, Span], waits: list[Span
     copies = [one for one in work if _is_copy(one)]
     into = [one for one in copies if INTO in one.name]
     held = [one for one in copies if _PAGEABLE in one.name and one.call in calls]
-    # A copy to or from ordinary memory ends with the call: the host waits in it.
+    # A copy to or from pageable memory ends with its call: the host waits in it.
     return Activity(
         kernels,
         [one.span for one in into],
@@ -105,5 +105,5 @@ def _activity(work: Sequence[_Work], calls: Mapping[int, Span], waits: list[Span
 
 
 def _is_copy(one: _Work) -> bool:
-    """Between host and device; within the device it is work like any other."""
+    """A copy between host and device; one within the device is work like any other."""
     return one.name.startswith(_COPY) and _WITHIN not in one.name

@@ -1,12 +1,12 @@
-"""What the marks of one step say about the device.
+"""What the marks of one step reveal about the device.
 
-Two marks with nothing launched between them (a wait for data, saving a checkpoint): the device's time between
-them is idle time, exactly. Otherwise it is work and gaps together, and only the length of the kernels tells
-them apart.
+If nothing is launched between two marks (a wait for data, saving a checkpoint), the device's time between
+them is exactly idle time. Otherwise it is work and gaps together, and only the kernels' lengths tell them
+apart.
 
-How far the device is behind the host at a mark is its *lag*. The two clocks have no common zero, so a lag is
-known up to a constant: it is never negative, and an event that had not happened when it was asked for was
-behind by at least that long. Lag zero means that the queue was empty.
+How far the device trails the host at a mark is its *lag*. The two clocks have no common zero, so a lag is
+known up to a constant: it is never negative, and an event that had not occurred when queried lagged by at
+least that long. Zero lag means the queue was empty.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from ..core.phases import CHECKPOINT, DATA
 from ._marks import Mark, elapsed_ns
 
 EMPTY_NS, EMPTY_SHARE = 100_000, 0.05
-"""A choice: a lag below this, or below this share of the step, is an empty queue. An event takes some
-microseconds to happen, and the host may be interrupted between its clock and the event."""
+"""Chosen: a lag below this, or below this share of the step, means an empty queue. An event takes some
+microseconds, and the host may be interrupted between reading its clock and the event."""
 UNKNOWN_SHARE = 0.1
-"""A choice: if more of a step than this may be work or gaps, its idle time is not known."""
+"""Chosen: if more of a step than this may be work or gaps, its idle time is unknown."""
 _LAUNCHES_NOTHING = (DATA, CHECKPOINT)
-"""Phases with no work for the device: what is saved is copied from it, which is not its work."""
+"""Phases with no device work: a checkpoint is copied from the device, which is not its work."""
 _USUAL = 3
-"""A choice: a phase this many times as long as in the window is doing something else. A host that is
-slower for a while makes gaps longer, but hardly that much."""
+"""Chosen: a phase this many times as long as in the window is doing something else. A temporarily slower
+host makes gaps longer, but hardly by that much."""
 _REMEMBERED = 32
-"""A choice: steps whose lags tell where zero is. The clocks drift apart, some microseconds a second."""
+"""Chosen: steps whose lags determine zero. The clocks drift apart by some microseconds per second."""
 
 
 class TimedStep:
-    """A step whose marks are all recorded."""
+    """A step whose marks have all been recorded."""
 
     __slots__ = ("flags", "marks", "number", "paused", "pending_at")
 
@@ -43,9 +43,9 @@ class TimedStep:
         self.flags = flags
         self.marks = marks
         self.paused = paused
-        """ns in which the host launched nothing, as far as known: Python collected garbage."""
+        """ns in which the host is known to have launched nothing: Python was collecting garbage."""
         self.pending_at = 0
-        """When its last event was last asked for and had not happened."""
+        """When its last event was last queried and had not occurred."""
 
 
 class Piece(NamedTuple):
@@ -56,11 +56,11 @@ class Piece(NamedTuple):
     lag_ns: int
     """At its end."""
     empty: bool
-    """The queue was empty at its end."""
+    """Whether the queue was empty at its end."""
 
 
 class Lags:
-    """Lags of marks that follow one another without a gap."""
+    """Lags of consecutive marks."""
 
     def __init__(self) -> None:
         self._last: Mark | None = None
@@ -68,7 +68,7 @@ class Lags:
         self._zeros: deque[int] = deque(maxlen=_REMEMBERED)
 
     def of(self, step: TimedStep, device: Sequence[int]) -> list[int]:
-        """The lag at each mark of the step but the first."""
+        """The lag at each of the step's marks but the first."""
         if step.marks[0] is not self._last:
             self._zeros.clear()
             self._raw = 0
@@ -90,15 +90,15 @@ def pieces(step: TimedStep, lags: Lags) -> list[Piece]:
 
 
 class PhaseWork(NamedTuple):
-    """A phase in the steps of a window, ns a step."""
+    """A phase in a window's steps, in ns per step."""
 
     kernels: int
     device_ns: int
-    """From its begin to its end on the device, in the longest of the steps."""
+    """From its start to its end on the device, in the longest of the steps."""
 
 
 def time_by_phase(parts: Sequence[Piece]) -> dict[int, int]:
-    """ns on the device; a phase may come several times (micro-batches)."""
+    """ns on the device; a phase may occur several times (micro-batches)."""
     found: dict[int, int] = {}
     for part in parts:
         found[part.phase] = found.get(part.phase, 0) + part.device_ns
@@ -108,12 +108,12 @@ def time_by_phase(parts: Sequence[Piece]) -> dict[int, int]:
 def idle_by_phase(
     parts: Sequence[Piece], window: Mapping[int, PhaseWork], paused: int = 0
 ) -> dict[int, int] | None:
-    """Idle ns by phase; a phase may have less than none where this step's kernels took longer than those of
-    the window. None: not known. `paused`: see `TimedStep`."""
+    """Idle ns by phase, negative if this step's kernels took longer than the window's. None: unknown.
+    `paused`: see `TimedStep`."""
     times = time_by_phase(parts)
     total = sum(times.values())
     if min(part.lag_ns for part in parts) > total:
-        return {}  # behind by more than a step all the time: the queue cannot have run empty
+        return {}  # always behind by more than a step: the queue cannot have run empty
     seen = {
         phase
         for phase, took in times.items()
@@ -126,7 +126,7 @@ def idle_by_phase(
 
 
 def _is_usual(took: int, work: PhaseWork, total: int) -> bool:
-    """Not an evaluation that none of the window's steps had: its kernels were not seen."""
+    """False for, say, an evaluation that no step of the window had: its kernels were not seen."""
     return took <= max(_USUAL * work.device_ns, work.device_ns + EMPTY_SHARE * total)
 
 

@@ -1,4 +1,4 @@
-"""Device time of the steady steps, added up by phase: what a run says about its device once a second."""
+"""Device time of the steady steps, summed by phase: what a run reports about its device every second."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from ._step import Piece
 
 _HALVED_AT = 512
-"""A choice: beyond this many steps, older ones count less and less, so that the figures follow a change."""
+"""Chosen: beyond this many steps, older ones count less and less, so that the figures follow a change."""
 
 
 class DeviceSums:
-    """Sums over steps; each is halved now and then."""
+    """Sums over steps, halved from time to time."""
 
     def __init__(self) -> None:
         self.steps = self.known = 0.0
-        """Steps measured, and those of them whose idle time is known."""
+        """Steps measured, and those whose idle time is known."""
         self._device: dict[int, float] = {}
         self._idle: dict[int, float] = {}
         self._ends: dict[int, float] = {}
@@ -43,7 +43,7 @@ class DeviceSums:
                 sums[phase] /= 2
 
     def scalars(self, name: Callable[[int], str]) -> dict[str, float]:
-        """Seconds a step and shares, under the names the ring gives them."""
+        """Seconds per step and shares, under the ring's names for them."""
         if not self.steps:
             return {}
         found = {"device.steps": self.steps, "device.lag_s": self._lag / self.steps / 1e9}

@@ -1,7 +1,7 @@
-"""Lines at which the host waits for the device, in a few steps: what torch itself calls a synchronisation.
+"""Lines at which the host waits for the device, in a few steps: what torch itself calls a synchronization.
 
-torch warns at every synchronising CUDA operation when it is told to. The warnings are counted here and shown
-to nobody; the training's own filters and the way it shows warnings are back when the window closes.
+On request, torch warns at every synchronizing CUDA operation. The warnings are counted here and not shown;
+the training's own filters and its way of showing warnings are restored when the window closes.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from .. import ring
 from ..structure.files import is_user_file, short_path
 
 STEPS = 2
-"""A choice: steps in which warnings are counted."""
+"""Chosen: steps in which warnings are counted."""
 MOST_LINES = 8
-"""A choice: lines that are told, those with the most waits."""
+"""Chosen: lines reported, those with the most waits."""
 _SYNC, _PROTOTYPE = "called a synchronizing", "Synchronization debug mode"
-"""How torch's warnings begin: of an operation that waits, and of the mode itself."""
+"""How torch's warnings begin: about an operation that waits, and about the mode itself."""
 _ALWAYS = "always", re.compile(_SYNC), Warning, None, 0
 _NEVER = "ignore", re.compile(_PROTOTYPE), Warning, None, 0
 """Filters as `warnings` keeps them."""
@@ -31,7 +31,7 @@ _OFF, _WARN = 0, 1
 
 
 class SyncWindow:
-    """Opens once, when the kernels of the run are known. `cuda` is the module `torch.cuda`."""
+    """Opens once, when the run's kernels are known. `cuda` is the module `torch.cuda`."""
 
     def __init__(self, cuda: Any, flag_next: Callable[[int], None]) -> None:
         self._cuda = cuda
@@ -39,7 +39,7 @@ class SyncWindow:
         self._counter: _Counter | None = None
         self._left = STEPS
         self.lines: list[dict[str, Any]] | None = None
-        """Where the host waits and how often a step; None until a window has closed."""
+        """Where the host waits, and how often per step; None until a window has closed."""
 
     def step(self) -> None:
         """A record is being committed."""
@@ -56,7 +56,7 @@ class SyncWindow:
 
     def _start(self) -> None:
         if self._cuda.get_sync_debug_mode() != _OFF:
-            self.lines = []  # the training looks for them itself
+            self.lines = []  # the training itself looks for them
             return
         self._counter = _Counter(threading.get_ident())
         self._counter.install()
@@ -82,7 +82,7 @@ def _line(file: str, line: int, per_step: float) -> dict[str, Any]:
 
 
 class _Counter:
-    """Stands where warnings are shown, and counts torch's; all others go on."""
+    """Replaces `warnings.showwarning` and counts torch's warnings; all others pass through."""
 
     def __init__(self, thread: int) -> None:
         self._thread = thread
@@ -90,7 +90,7 @@ class _Counter:
         self.lines: dict[tuple[str, int], int] = {}
 
     def install(self) -> None:
-        """Into the list itself: `filterwarnings` would also make every warning that was shown once be shown
+        """Insert into the list itself: `filterwarnings` would also make warnings already shown once appear
         again."""
         _filters().insert(0, _ALWAYS)
         _filters().insert(0, _NEVER)

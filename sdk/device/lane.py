@@ -1,7 +1,7 @@
-"""The device's side of a loop: an event at every mark, evaluated some steps later, when it has happened.
+"""The device's side of a loop: an event at every mark, evaluated some steps later, once it has occurred.
 
-Nothing here waits for the device. Marks become steps when the recorder says where a step began and ended;
-a step is evaluated when its last event has happened, and the result goes into the record committed then.
+Nothing here waits for the device. Marks become steps when the recorder says where a step began and ended; a
+step is evaluated once its last event has occurred, and the result goes into the record then being committed.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from ._sums import DeviceSums
 from ._syncs import SyncWindow
 
 _MOST_MARKS = 256
-"""A choice: a step with more marks is not timed."""
+"""Chosen: a step with more marks is not timed."""
 _AT_ONCE = 4
-"""A choice: steps that are evaluated behind one step of the loop."""
+"""Chosen: steps evaluated after each step of the loop."""
 _SHARE, _FIRST_NS = 0.005, 5_000_000
-"""A choice: what marks may cost, as a share of the time, and what they may cost before that is much. Beyond
-it the lane pauses for some steps."""
+"""Chosen: what marks may cost as a share of the time, plus what they may cost at first, while that share is
+small. Beyond it, the lane pauses for some steps."""
 _INTERRUPTED_NS = 20_000
-"""A choice: a mark that took longer was interrupted, or the device's queue was full: not its price."""
+"""Chosen: a longer mark was interrupted, or the device's queue was full; that is not the mark's own cost."""
 
 
 class _Ended(NamedTuple):
-    """A record: its marks may not all be there yet."""
+    """A committed record, whose marks may not all be there yet."""
 
     number: int
     begin: int
@@ -50,35 +50,35 @@ class Result(NamedTuple):
 
 
 class NoDevice:
-    """The null twin of `DeviceLane`: there is no device, or it has no events."""
+    """The null counterpart of `DeviceLane`: no device, or one without events."""
 
     active = False
     skipped = 0
     """Steps that could not be timed: no free event, too many marks, or a graph was being captured."""
 
     def mark(self, phase: int, now: int) -> None:
-        """The loop is in `phase` from here on."""
+        """The loop enters `phase`."""
 
     def relabel(self, phase: int) -> None:
-        """What is open was `phase` all the time."""
+        """The open phase has been `phase` all along."""
 
     def step_ended(self, number: int, record: memoryview | array[int]) -> None:
-        """This record is being committed: it is told where it began and ended, and takes a result along."""
+        """This record is being committed: it says where its step began and ended, and carries a result."""
 
     def scalars(self, name: Callable[[int], str]) -> dict[str, float]:
         """Figures by phase, over the steady steps."""
         return {}
 
     def syncs(self) -> list[dict[str, Any]] | None:
-        """Lines at which the host waits for the device; None: not known yet."""
+        """Lines at which the host waits for the device; None: not yet known."""
         return None
 
     def kernels(self) -> list[dict[str, Any]] | None:
-        """The heaviest kernels and their shares of the device's work; None: not known yet."""
+        """The heaviest kernels and their shares of the device's work; None: not yet known."""
         return None
 
     def graph(self, name: Callable[[int], str]) -> dict[str, Any] | None:
-        """Some steps as segments of the host's time (`_graph.Segment`, in µs); None: not known yet."""
+        """Some steps as segments of the host's time (`_graph.Segment`, in µs); None: not yet known."""
         return None
 
     def close(self) -> None:
@@ -112,7 +112,7 @@ class DeviceLane(NoDevice):
         self._lags = Lags()
         self._sums = DeviceSums()
         self._surplus = 0
-        """Idle ns below zero so far: kernels that took longer than the window's."""
+        """Negative idle ns carried over: kernels took longer than the window's."""
         self.skipped = 0
         self._captured = False
 
@@ -169,7 +169,7 @@ class DeviceLane(NoDevice):
         self._give_result(record)
 
     def _cut(self) -> None:
-        """A step's last mark may be made after its record was committed."""
+        """Turn ended records into steps; a step's last mark may come after its record was committed."""
         while self._ended:
             end = self._ended[0].end
             if self._on and (not self._marks or self._marks[-1].named < end):
@@ -177,7 +177,7 @@ class DeviceLane(NoDevice):
             self._take(self._ended.popleft())
 
     def _take(self, step: _Ended) -> None:
-        """Make a timed step of its marks; the last one is the next step's first."""
+        """Make a timed step of its marks; its last mark is the next step's first."""
         inside = [mark for mark in self._marks if mark.named <= step.end]
         if len(inside) > 1 and inside[0].named == step.begin and inside[-1].named == step.end:
             for mark in inside:

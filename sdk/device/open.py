@@ -12,11 +12,11 @@ from ._syncs import SyncWindow
 from .lane import DeviceLane, NoDevice
 
 _WITHOUT_EVENTS = ("cpu", "meta", "mps")
-"""mps has events, but asking one whether it has happened waits for it."""
+"""mps has events, but querying one waits for it."""
 
 
 def open_lane(device: str | None, flag_next: Callable[[int], None]) -> NoDevice:
-    """A lane for the device the parameters are on, whichever device is the current one."""
+    """A lane for the parameters' device, whichever device is current."""
     torch = sys.modules.get("torch")
     if torch is None or device is None or device.partition(":")[0] in _WITHOUT_EVENTS:
         return NoDevice()

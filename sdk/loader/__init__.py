@@ -1,1 +1,1 @@
-"""Everything about the DataLoader: its waits, the time inside it, its workers, the size of a batch."""
+"""Everything about the DataLoader: its waits, the time spent inside it, its workers, the batch size."""

@@ -13,16 +13,16 @@ from typing import Any
 
 clock = time.monotonic_ns
 _CPU_EVERY = 4
-"""A choice: one timed batch in this many also reads the thread's CPU time."""
+"""Chosen: one timed batch in this many also reads the thread's CPU time."""
 _WEIGHT_LIMIT = 64
-"""A choice: a running mean gives a new batch at least this fraction, so old ones fade out."""
+"""Chosen: in a running mean a new batch weighs at least 1 in this many, so old ones fade out."""
 _EVERY = 8
 ENOUGH = 32
-"""Choices: the first `ENOUGH` batches are all timed, then one in `_EVERY`."""
+"""Chosen: the first `ENOUGH` batches are all timed, then one in `_EVERY`."""
 
 
 class FetchTimes:
-    """Running means per batch in ns; after the first batches old ones fade out."""
+    """Running means per batch in ns; after the first batches, old ones fade out."""
 
     __slots__ = (
         "batches",
@@ -41,11 +41,11 @@ class FetchTimes:
         self.batches = self.indices = self.pins = 0
         self.sampler = self.fetch = self.collate = self.samples = self.pin = 0.0
         self.cpu = 0.0
-        """Share of the fetch in which the thread ran; queueing for a core is left out."""
+        """Share of the fetch during which the thread ran, excluding time queued for a core."""
         self.sampled_cpu = False
 
     def add(self, fetch: int, collate: int, samples: int) -> None:
-        """One more batch: `fetch` without its collate."""
+        """Add a batch; `fetch` excludes its collate."""
         self.batches += 1
         weight = 1.0 / min(self.batches, _WEIGHT_LIMIT)
         self.fetch += (fetch - self.fetch) * weight
@@ -61,7 +61,7 @@ class FetchTimes:
         self.pin += (ns - self.pin) / min(self.pins, _WEIGHT_LIMIT)
 
     def scalars(self) -> dict[str, float]:
-        """What the ring gets; nothing that was not measured."""
+        """The ring's scalars; only what was measured."""
         values: dict[str, float] = {}
         if self.pins:
             values["loader.pin_s"] = self.pin / 1e9
@@ -105,7 +105,7 @@ class TimedSampler:
 
 
 class TimedCollate:
-    """The collate function, timed; `spent` is the newest call."""
+    """The collate function, timed; `spent` is that of the last call."""
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self.function = function
@@ -119,7 +119,7 @@ class TimedCollate:
 
 
 class TimedFetcher:
-    """A fetcher, timed. `done(began, collate_began, ended, samples)` hears of every batch."""
+    """A fetcher, timed. `done(began, collate_began, ended, samples)` is called for every batch."""
 
     def __init__(
         self, fetcher: Any, times: FetchTimes, done: Callable[[int, int, int, int], None] | None = None
@@ -136,7 +136,7 @@ class TimedFetcher:
         return getattr(self.fetcher, name)
 
     def fetch(self, index: Any) -> Any:
-        """The first batches are all timed, later ones now and then; in a worker (`done`) every one."""
+        """Times all of the first batches, then some; in a worker (`done`), every one."""
         self._count += 1
         times = self._times
         if self._count % _EVERY and times.batches > ENOUGH and self._done is None:
@@ -171,8 +171,8 @@ class TimedFetcher:
 
 
 class TimedPin:
-    """torch's function that pins a batch, timed: in the loop's thread, or in the thread that pins what
-    workers send. It calls itself for what is inside a batch; only the outermost call counts."""
+    """torch's function that pins a batch, timed: in the loop's thread or in the one that pins what workers
+    send. It calls itself for a batch's parts; only the outermost call counts."""
 
     def __init__(self, module: Any, times: FetchTimes) -> None:
         self._module = module
@@ -198,8 +198,8 @@ class TimedPin:
 
 
 def _core_times() -> tuple[int, int]:
-    """Nanoseconds this thread had a core so far, and those it queued for one (0 where nobody tells): on a
-    busy machine a loader that computes is not one that waits."""
+    """Nanoseconds this thread has run on a core, and has queued for one (0 where unknown): on a busy machine,
+    a loader queued for a core is computing, not waiting."""
     ran = time.thread_time_ns()
     try:
         with open("/proc/thread-self/schedstat", "rb") as file:
@@ -209,5 +209,5 @@ def _core_times() -> tuple[int, int]:
 
 
 def _length(index: Any) -> int:
-    """The number of samples behind an index: a list of them in a batch, else one."""
+    """The number of samples an index stands for: in a batch it is a list, else one."""
     return len(index) if isinstance(index, (list, tuple)) else 1

@@ -1,4 +1,4 @@
-"""A DataLoader worker records its batches into a small ring of its own."""
+"""A DataLoader worker records its batches into its own small ring."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from ..writer import RingWriter, prepare
 from ._timing import FetchTimes, TimedFetcher, clock
 
 SLOTS = 64
-"""A choice: 16 KiB of records. A daemon that reads once a second misses none below 64 batches a second."""
+"""Chosen: 16 KiB of records. A daemon that reads once a second misses none below 64 batches per second."""
 _PUBLISH = (2, 8)
-"""A choice: batches after which the hot lines so far are shown, since an epoch may be short; and once more
-when there are samples enough. Looking them up takes some milliseconds."""
+"""Chosen: batches after which to publish the hot lines so far, since an epoch may be short; they are
+published once more when sampling ends. Looking them up takes some milliseconds."""
 SAMPLING_WORKERS = 2
-"""A choice: all workers of a loader run the same code, and what one samples is enough for its lines; two,
-since in a short epoch a worker has few batches."""
+"""Chosen: all workers of a loader run the same code, so one that samples would do; two, because in a short
+epoch a worker has few batches."""
 _SAMPLE_EVERY_S = 0.001
-"""A choice: a worker that loads a sample in a few milliseconds shows its lines within a few batches."""
+"""Chosen: a worker that loads a sample in a few milliseconds shows its lines within a few batches."""
 WAIT, FETCH, COLLATE = range(3)
 _PHASES = {FETCH: "fetch", COLLATE: "collate"}
 
 
 class WorkerInit:
-    """Takes the place of the user's `worker_init_fn` while workers start; calls it first."""
+    """Replaces the user's `worker_init_fn` while workers start, and calls it first."""
 
     def __init__(
         self, own: Callable[[int], Any] | None, meta: dict[str, Any], folder: str, sampling: bool
@@ -50,11 +50,11 @@ class WorkerInit:
             watch(recorder)
             recorder.spend(time.thread_time_ns() - began)
         except (OSError, ValueError, ImportError, AttributeError):
-            return  # no room, no right, another torch: a worker works without its ring, too
+            return  # no space, no permission, another torch: workers also work without a ring
 
 
 class WorkerRecorder:
-    """One record per batch: waited, fetched, collated."""
+    """One record per batch: wait, fetch, collate."""
 
     def __init__(self, worker: int, meta: dict[str, Any], folder: str, sampling: bool) -> None:
         self._meta = {**meta, "worker_id": worker, "pid": os.getpid()}
@@ -67,7 +67,7 @@ class WorkerRecorder:
         self._times = FetchTimes()
         self._fetcher: TimedFetcher | None = None
         self._sampling_ns = 0
-        """What of the sampling is accounted for."""
+        """Sampling cost already accounted for."""
         self._hotspots = Hotspots(threading.get_ident(), self, _PHASES.__getitem__) if sampling else None
 
     def wrap(self, fetcher: Any) -> Any:
@@ -77,11 +77,11 @@ class WorkerRecorder:
         return self._fetcher
 
     def spend(self, ns: int) -> None:
-        """What recording has cost this worker so far is in its ring."""
+        """Add to the ring's count of what recording costs this worker."""
         self._writer.words[ring.H_OVERHEAD] += ns
 
     def batch(self, began: int, collate: int, ended: int, samples: int) -> None:
-        """A batch is ready: its record goes from the end of the last one to here."""
+        """A batch is ready: its record runs from the end of the last one to now."""
         record = self._record
         record[ring.W_BEGIN], record[ring.W_END] = self._last, ended
         record[ring.W_SAMPLES] = samples
@@ -97,14 +97,14 @@ class WorkerRecorder:
 
     @property
     def phase(self) -> int:
-        """What the worker does now, for the sampler; waiting is not ours to explain."""
+        """What the worker is doing, for the sampler; waits are not ours to explain."""
         fetcher = self._fetcher
         if fetcher is None or not fetcher.busy:
             return -1
         return COLLATE if fetcher.collate.began else FETCH
 
     def _sampled(self, hotspots: Hotspots) -> None:
-        """A batch is done while samples are taken: show what they say now and then, and at the end."""
+        """A batch is done while sampling: publish the results occasionally and at the end."""
         began = time.thread_time_ns()
         over = not hotspots.running
         hotspots.step()
@@ -118,7 +118,7 @@ class WorkerRecorder:
 
 
 def watch(recorder: WorkerRecorder) -> None:
-    """Every fetcher this worker makes from now on is timed. The first is made right after this."""
+    """Time every fetcher this worker creates from now on. The first is created right after this."""
     from torch.utils import data
 
     kind: Any = data._DatasetKind

@@ -1,5 +1,5 @@
-"""The rings of a run's loader workers, seen from the process that starts them: which workers sample, what
-earlier ones found, what recording cost them, and when a ring can go."""
+"""The rings of a run's loader workers, from the view of the process that starts them: which workers sample,
+what earlier ones found, what recording cost them, and when a ring can be deleted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..writer import is_locked
 
 
 class WorkerRings:
-    """Workers come and go with every epoch; a generation is all that start together."""
+    """Workers come and go with every epoch; those that start together are a generation."""
 
     def __init__(self, meta: Callable[[], dict[str, Any]]) -> None:
         self._meta = meta
@@ -23,13 +23,13 @@ class WorkerRings:
         self._sampled = False
         self._known: set[str] = set()
         self.config: dict[str, Any] = {}
-        """The hot lines of the workers that sampled last: those after them show these."""
+        """The hot lines of the workers that sampled last; later workers show them, too."""
         self.spent_ns = 0
 
     def next_generation(self, folder: str) -> bool:
-        """Workers are about to start; whether they are to sample. Their code is the same in every epoch, so
-        the 1st, 4th, 16th, … generation does."""
-        for name in self.read_new(folder):  # two generations old: everybody had an epoch's time to read it
+        """Workers are about to start; returns whether they should sample. Their code is the same in every
+        epoch, so only the 1st, 4th, 16th, … generation does."""
+        for name in self.read_new(folder):  # two generations old: readers had an epoch's time to read it
             with contextlib.suppress(OSError):
                 if not is_locked(os.path.join(folder, name)):
                     os.unlink(os.path.join(folder, name))
@@ -41,7 +41,7 @@ class WorkerRings:
         return self._sampled
 
     def read_new(self, folder: str) -> set[str]:
-        """Read the rings that are new since the last time; gives the others."""
+        """Read the rings that are new since last time; returns the others."""
         meta = self._meta()
         found = set(glob.glob(f"{meta.get('run')}.{meta.get('rank')}.w*", root_dir=folder))
         before, self._known = self._known, found
@@ -50,7 +50,7 @@ class WorkerRings:
         return found & before
 
     def _read(self, path: str) -> None:
-        """A worker that has ended, or soon will."""
+        """Read the ring of a worker that has ended or soon will."""
         with contextlib.suppress(OSError, ValueError):
             fd = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
             try:

@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     from ..loop.session import Session
 
 _DEPTH = 4
-"""A choice: how many containers deep the first tensor of a batch is looked for."""
+"""Chosen: how many containers deep to look for a batch's first tensor."""
 _FIRST_PARTS = 8
-"""A choice: parts of a list or tuple in which it is looked for."""
+"""Chosen: how many items of a list or tuple to search for it."""
 _MAX_SHAPES = 64
-"""A choice: with more distinct shapes than this they may as well all differ."""
+"""Chosen: with more distinct shapes than this, they may as well all differ."""
 
 
 class BatchSize:
@@ -25,10 +25,10 @@ class BatchSize:
         self._tokens: tuple[Any, ...] | None = None
         self._last: Any = None
         self.shapes: set[tuple[int, ...]] = set()
-        """Shapes of the first tensor seen, without the batch dimension; at most `_MAX_SHAPES`."""
+        """Shapes seen of the first tensor, without the batch dimension; at most `_MAX_SHAPES`."""
 
     def of(self, batch: Any) -> tuple[int, int]:
-        """(samples, tokens); 0 is: not known."""
+        """(samples, tokens); 0: unknown."""
         try:
             if self._path is None:
                 self._find(batch)
@@ -41,7 +41,7 @@ class BatchSize:
 
     @property
     def path(self) -> tuple[Any, ...] | None:
-        """Where the first tensor is, when its length is all there is to count."""
+        """Path to the first tensor, if its length is all there is to count."""
         return None if self._tokens else self._path
 
     def _samples(self, shape: Any) -> int:

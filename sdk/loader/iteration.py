@@ -1,4 +1,4 @@
-"""What `TrainingMonitor.loader()` gives: the user's loader, with its waits marked."""
+"""What `TrainingMonitor.loader()` returns: the user's loader, with its waits marked."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 class MonitoredLoader:
-    """An iterable around the user's loader that keeps its length and attributes. A copy of it is monitored
-    by the same monitor; pickled it is the user's loader alone, because another process has a monitor of
-    its own or none."""
+    """An iterable around the user's loader that keeps its length and attributes. A copy is monitored by the
+    same monitor; a pickle is the user's loader alone, because another process has its own monitor or
+    none."""
 
     def __init__(self, monitor: TrainingMonitor, batches: Iterable[Any]) -> None:
         self._monitor = monitor
@@ -26,7 +26,7 @@ class MonitoredLoader:
         return len(self._batches)  # type: ignore[arg-type]
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("_batches", "_monitor"):  # not there yet: somebody makes it without __init__
+        if name in ("_batches", "_monitor"):  # not set yet: created without __init__
             raise AttributeError(name)
         return getattr(self._batches, name)
 

@@ -15,7 +15,7 @@ from ._worker_rings import WorkerRings
 
 
 def is_dataloader(batches: Any) -> bool:
-    """A torch DataLoader, told by what we need of it (torch may not even be imported)."""
+    """Whether this is a torch DataLoader, judged by what we need of it (torch may not even be imported)."""
     return all(hasattr(batches, name) for name in ("dataset", "num_workers", "worker_init_fn", "collate_fn"))
 
 
@@ -33,13 +33,13 @@ class LoaderWatch:
         self._workers = WorkerRings(meta)
         self._cost_ns = 0
         self._iterator: Callable[[], Any] = lambda: None
-        """The newest iterator, if it is still there; its workers must not live longer because of us."""
+        """The newest iterator, if it still exists; we must not keep its workers alive."""
         self._timing = True
         self._ticks = 0
         self._pin: TimedPin | None = None
 
     def started(self, loader: Any, make_iterator: Callable[[Any], Any]) -> Any:
-        """Make the loader's iterator, with our timing in it."""
+        """Create the loader's iterator, with our timing in it."""
         self.loader = loader
         self.epochs_started += 1
         iterator = self._with_workers(loader, make_iterator) if loader.num_workers else make_iterator(loader)
@@ -49,8 +49,8 @@ class LoaderWatch:
         return iterator
 
     def tick(self) -> None:
-        """Once a second. Timers cost every batch some microseconds: they are in until there are `ENOUGH`
-        batches, then one second in eight."""
+        """Once a second. Timers cost every batch some microseconds, so they stay in for `ENOUGH` batches,
+        then for one second in eight."""
         self._ticks += 1
         wanted = self.times.indices < ENOUGH or self._ticks % 8 == 0
         if wanted == self._timing:
@@ -61,7 +61,7 @@ class LoaderWatch:
             (self._time if wanted else self._untime)(iterator)
 
     def _with_workers(self, loader: Any, make_iterator: Callable[[Any], Any]) -> Any:
-        """Workers are told to record by their init function, which also works for spawned ones."""
+        """The init function tells workers to record; this works for spawned workers, too."""
         own = loader.worker_init_fn
         folder = self._folder()
         if folder is None or isinstance(own, WorkerInit):
@@ -109,20 +109,20 @@ class LoaderWatch:
         self.close()
 
     def take_cost(self) -> int:
-        """ns spent since this was asked last: here on starting workers, and by the workers themselves as far
-        as their rings have been read."""
+        """ns spent since the last call: here on starting workers, and by the workers themselves as far as
+        their rings have been read."""
         cost, self._cost_ns = self._cost_ns + self._workers.spent_ns, 0
         self._workers.spent_ns = 0
         return cost
 
     def run_ends(self) -> None:
-        """Read what the last workers have spent."""
+        """Read what the last workers spent."""
         folder = self._folder()
         if folder is not None and self.workers_started:
             self._workers.read_new(folder)
 
     def close(self) -> None:
-        """Take out what is not part of an iterator."""
+        """Remove what is not part of an iterator."""
         if self._pin is not None:
             self._pin.remove()
             self._pin = None

@@ -27,7 +27,7 @@ def _number(*names: str) -> int | None:
 
 
 def rank() -> int:
-    """From torchrun, Slurm or MPI; else from an initialised process group; else 0."""
+    """From torchrun, Slurm or MPI; else from an initialized process group; else 0."""
     found = _number("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
     return found if found is not None else _from_group("get_rank", 0)
 
@@ -49,7 +49,7 @@ def local_rank() -> int | None:
 
 
 def run_id(name: str) -> str:
-    """The same on every rank of a launch, different for every launch."""
+    """The same on every rank of a launch, different for each launch."""
     given = os.environ.get("GPUMON_RUN_ID")
     if given:
         return clean(given)
@@ -80,7 +80,7 @@ def _started(pid: int) -> str:
 
 
 def clean(text: str) -> str:
-    """Fit for a file name."""
+    """The text made safe for a file name."""
     return re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-.") or "run"
 
 
@@ -104,7 +104,7 @@ def default_name() -> str:
 
 
 def command() -> str:
-    """Without its secrets: others read it in the ring, on screens and in the history."""
+    """The command line without its secrets: others see it in the ring, on screens and in the history."""
     words = getattr(sys, "orig_argv", None) or sys.argv
     return " ".join(redact(words))[:2000]
 
@@ -125,7 +125,7 @@ def user() -> str | None:
 
 
 def container() -> str | None:
-    """The container id as the kernel's own files show it."""
+    """The container id, from the kernel's own files."""
     for path in ("/proc/self/cgroup", "/proc/self/mountinfo"):
         found = _CONTAINER.search(_read(path))
         if found:
@@ -180,7 +180,7 @@ def _head(git: str) -> str | None:
 
 
 def describe(name: str, mode: str, version: str) -> dict[str, Any]:
-    """The meta of a ring, without its configuration probe."""
+    """A ring's meta, without the configuration probe's results."""
     path = script()
     return {
         "kind": "trainer",

@@ -11,11 +11,11 @@ from .summary import NOTE_CPU, Summary, summarize
 from .warn import warn_once
 
 AUTO, API, CLASSIC = "auto", "api", "seed"
-"""How a loop is instrumented, as the ring's meta says it (`way`); a callback has its framework's name."""
+"""How a loop is instrumented: `way` in the ring's meta. For a callback it is the framework's name."""
 
 
 class Options(NamedTuple):
-    """What the user said when the monitor was made."""
+    """What the user passed when creating the monitor."""
 
     name: str
     mode: str = API
@@ -25,7 +25,7 @@ class Options(NamedTuple):
 
 
 class NullSession:
-    """A monitor that is not started, or could not be: every call is harmless and every answer is empty."""
+    """A monitor not started, or unable to start: every call is harmless and every answer empty."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
@@ -41,7 +41,7 @@ class NullSession:
 
     @property
     def config(self) -> dict[str, Any]:
-        """What is configured, as far as it is known now (docs/probe.md)."""
+        """The configuration, as far as it is known now (docs/probe.md)."""
         return {}
 
     @property
@@ -56,34 +56,34 @@ class NullSession:
         return contextlib.nullcontext()
 
     def claim(self) -> None:
-        """The script marks its own phases: automatic instrumentation, if it is at work here, ends."""
+        """The script marks its own phases: any automatic instrumentation in this process ends."""
 
     def open_ring(self) -> None:
-        """Create the ring file, unless there is one or can be none."""
+        """Create the ring file, unless it exists or cannot be created."""
 
     def log(self, seconds: float, samples: int | None) -> None:
         """An iteration that took `seconds` has just ended."""
 
     def scalars(self, values: dict[str, Any]) -> None:
-        """The user's own numbers, the newest of each."""
+        """Store the user's own numbers; only the newest value of each is kept."""
 
     def set_batch_size(self, size: int) -> None:
-        """Learnt from a batch or a framework, when nobody said it."""
+        """Set the size learned from a batch or a framework; the user gave none."""
 
     def watch_loader(self, loader: Any) -> None:
-        """The loader a framework iterates; we only read its settings."""
+        """The loader a framework iterates over; we only read its settings."""
 
     def set_framework(self, name: str) -> None:
-        """Whose loop trains."""
+        """Set whose loop trains."""
 
     def count_batch(self, batch: Any) -> None:
-        """A batch a framework has handed to the step."""
+        """Count a batch that a framework passed to the step."""
 
     def when_stopped(self, *undo: Callable[[], object]) -> None:
         """Run these when the run ends."""
 
     def failed(self, error: Exception) -> None:
-        """Something of ours has raised: count it, say it once, and let the training go on."""
+        """Our code raised: count it, warn once, and let the training continue."""
         self.recorder.errors += 1
         warn_once(f"{type(error).__name__} inside gpumon, training goes on: {error}")
 
@@ -95,7 +95,7 @@ class NullSession:
         return summarize(self.recorder, self.options.name, self.seconds, self._facts())
 
     def _facts(self) -> dict[str, Any]:
-        """What a summary says besides its figures."""
+        """What a summary shows besides its figures."""
         device = self.config.get("device")
         facts: dict[str, Any] = {"run": self.run_id, "device": device}
         if device is None or device.startswith("cpu"):

@@ -13,8 +13,8 @@ from .recorder import Recorder, alive
 
 
 def watch_gc(recorder: Recorder) -> Callable[[], None]:
-    """Count garbage collections into the recorder; gives the function that stops it. Only where the callback
-    is in C: a collection can come anywhere, and Ctrl-C inside a Python callback would be lost there."""
+    """Make the recorder count garbage collections; returns a function that stops it. Only if the callback is
+    in C: a collection can happen anywhere, and Ctrl-C inside a Python callback would be lost."""
     if not NATIVE:
         return lambda: None
     callback = recorder.collected
@@ -23,8 +23,8 @@ def watch_gc(recorder: Recorder) -> Callable[[], None]:
 
 
 def _silence_after_fork() -> None:
-    """A forked child shares the mapping: it must never write there. If the parent was sampling, the child
-    inherits its switch interval and profile function, but not the thread that would put them back."""
+    """A forked child shares the mapping and must never write to it. If the parent was sampling, the child
+    inherits its switch interval and profile function, but not the thread that would restore them."""
     there = alive()
     for recorder in there:
         recorder.switch_off()

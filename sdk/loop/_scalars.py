@@ -1,4 +1,4 @@
-"""Named numbers beside the records: the newest value of each, in the ring's scalar table."""
+"""Named numbers outside the records: the newest value of each, in the ring's scalar table."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..writer import MemoryRing, RingWriter
 
 
 class ScalarTable:
-    """Name → slot. The table is full at `ring.SCALARS` names; what does not fit is left out."""
+    """Name → slot. The table holds `ring.SCALARS` names; any more are dropped."""
 
     def __init__(self) -> None:
         self._writer: RingWriter | MemoryRing = MemoryRing()
@@ -17,7 +17,7 @@ class ScalarTable:
         self.values: dict[str, float] = {}
 
     def attach(self, writer: RingWriter | MemoryRing) -> None:
-        """From now on values go to this ring, those known already first."""
+        """Write values to this ring from now on, starting with those already known."""
         self._writer = writer
         for name, slot in self._slots.items():
             writer.scalars[slot] = self.values[name]
@@ -27,7 +27,7 @@ class ScalarTable:
         return list(self._slots)
 
     def update(self, values: dict[str, Any]) -> bool:
-        """Store numbers; True when a new name has come in and the meta must be written."""
+        """Store numbers; True if there was a new name, so the meta must be written."""
         before = len(self._slots)
         for name, value in values.items():
             number = self.number(value)
@@ -45,7 +45,7 @@ class ScalarTable:
         self._writer.scalars[slot] = number
 
     def number(self, value: Any) -> float | None:
-        """A float without waiting for a device: a tensor that is not on the CPU gives None."""
+        """The value as a float, without waiting for a device: None for a tensor not on the CPU."""
         if type(value) is float or type(value) is int:
             return float(value)
         device = getattr(value, "device", None)

@@ -13,7 +13,7 @@ _SUMMED = (
     ring.W_BEGIN, ring.W_END, ring.W_FLAGS, ring.W_SAMPLES, ring.W_TOKENS, ring.W_OVERHEAD, ring.W_GC,
 )  # fmt: skip
 _ENOUGH = 3
-"""A choice: with this many steady steps only they are shown; shorter runs show all they have."""
+"""Chosen: with this many steady steps, only they are shown; shorter runs show what they have."""
 
 
 class Group(StepSums):
@@ -26,7 +26,7 @@ class Group(StepSums):
         self.gc_ns = 0
 
     def add(self, columns: dict[int, list[int]], used: tuple[int, ...]) -> None:
-        """Add whole records, given as columns: one pass in C for each."""
+        """Add whole records, given as columns: one pass in C per column."""
         raw = [end - begin for begin, end in zip(columns[ring.W_BEGIN], columns[ring.W_END], strict=True)]
         phases = {phase: columns[ring.W_PHASES + phase] for phase in used}
         samples, tokens = sum(columns[ring.W_SAMPLES]), sum(columns[ring.W_TOKENS])
@@ -38,7 +38,7 @@ class Group(StepSums):
 
 
 class Totals:
-    """Records are added up where they lie, many at once: five times cheaper than one by one."""
+    """Sums records in place, many at once: five times cheaper than one by one."""
 
     __slots__ = ("_groups", "epoch_wait_ns", "epochs", "used")
 
@@ -48,7 +48,7 @@ class Totals:
         self.epochs = self.epoch_wait_ns = 0
 
     def use(self, phase: int) -> None:
-        """Remember which phases there are."""
+        """Remember that this phase occurs."""
         if phase != OTHER and phase not in self.used:
             self.used = tuple(sorted((*self.used, phase)))
 
@@ -90,7 +90,7 @@ class Totals:
         return self._groups[kind]
 
     def typical(self) -> Group:
-        """The steady steps; of a very short run what there is."""
+        """The steady steps; in a very short run, whatever there is."""
         return max(self._groups, key=lambda group: (min(group.steps, _ENOUGH), group is self._groups[STEADY]))
 
 

@@ -1,4 +1,4 @@
-"""`TrainingMonitor`: the public API. It guards the loop; a `Session` does the work of a run."""
+"""`TrainingMonitor`: the public API. It guards the loop; a `Session` does the work."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ T = TypeVar("T")
 
 
 class TrainingMonitor(Marks):
-    """Records a training loop into its ring and knows its figures.
+    """Records a training loop into its ring and computes its figures.
 
     ``with TrainingMonitor("resnet", batch_size=64) as m: for batch in m.loader(loader): …; m.step()``
 
-    Also the classic four calls: `start_monitoring`, `log_iteration`, `stop_monitoring`,
-    `get_summary`. It never raises into the loop; without a usable directory it only keeps figures.
+    It also has the four classic calls: `start_monitoring`, `log_iteration`, `stop_monitoring`,
+    `get_summary`. It never raises into the loop. Without a usable directory it only keeps figures.
     """
 
     _recorder: Recorder
@@ -47,7 +47,7 @@ class TrainingMonitor(Marks):
     # ── start and end ────────────────────────────────────────────────────────────────────────────
 
     def start_monitoring(self) -> None:
-        """Begin a run. Called again while it runs, it does nothing; after a stop, a new run begins."""
+        """Begin a run. Does nothing while a run is in progress; after a stop, begins a new one."""
         if self._recorder.on:
             return
         try:
@@ -55,7 +55,7 @@ class TrainingMonitor(Marks):
             self._session, self._recorder = session, session.recorder
             session.start()
             session.when_compiler_loads(lambda _: _tell_compiler())
-        except Exception as error:  # noqa: BLE001 — whatever fails here must not stop a training
+        except Exception as error:  # noqa: BLE001 — no failure here may stop a training
             self._session.failed(error)
 
     def stop_monitoring(self, *, failed: bool = False) -> None:
@@ -73,9 +73,9 @@ class TrainingMonitor(Marks):
 
     @classmethod
     def auto(cls, name: str | None = None, *, explore: bool = False) -> TrainingMonitor:
-        """One line at the top of a script: everything else is recognised. Called again, it gives the
-        same monitor. `explore` tries settings while the training runs and keeps what is faster; the losses
-        stay the same up to rounding (docs/try.md)."""
+        """One line at the top of a script; the rest is recognized automatically. Called again, it returns
+        the same monitor. `explore` tries settings during training and keeps the faster ones; losses stay the
+        same up to rounding (docs/try.md)."""
         from ..auto.start import start_auto
 
         monitor: TrainingMonitor = start_auto(cls, name, explore)
@@ -84,7 +84,7 @@ class TrainingMonitor(Marks):
     # ── the loop ─────────────────────────────────────────────────────────────────────────────────
 
     def loader(self, batches: Iterable[T]) -> Iterable[T]:
-        """Iterate `batches`; waiting for each is the phase `data` and begins a step."""
+        """Iterate over `batches`; waiting for each is phase `data` and begins a step."""
         return MonitoredLoader(self, batches)
 
     def phase(self, name: str) -> contextlib.AbstractContextManager[None]:
@@ -95,15 +95,15 @@ class TrainingMonitor(Marks):
         """The classic call: an iteration that took `seconds` has just ended."""
         try:
             self._session.log(seconds, samples)
-        except Exception as error:  # noqa: BLE001 — a bad value must not stop a training either
+        except Exception as error:  # noqa: BLE001 — nor may a bad value stop a training
             self._session.failed(error)
 
     def epoch(self, number: int | None = None) -> None:
-        """A new epoch begins; `loader()` says this by itself."""
+        """A new epoch begins; `loader()` calls this by itself."""
         self._recorder.epoch(number)
 
     def scalars(self, values: dict[str, Any]) -> None:
-        """The user's own numbers, the newest of each."""
+        """Store your own numbers; only the newest value of each is kept."""
         self._session.scalars(values)
 
     # ── figures ──────────────────────────────────────────────────────────────────────────────────
@@ -118,12 +118,12 @@ class TrainingMonitor(Marks):
 
     @property
     def batch_size(self) -> int | None:
-        """As given, or as learnt from the first batch."""
+        """As given, or as learned from the first batch."""
         return self._session.batch_size
 
     @property
     def config(self) -> dict[str, Any]:
-        """What is configured, as far as it is known now (docs/probe.md)."""
+        """The configuration, as far as it is known now (docs/probe.md)."""
         return self._session.config
 
     @property
@@ -137,7 +137,7 @@ class TrainingMonitor(Marks):
 
     @property
     def session(self) -> NullSession:
-        """The run that is recorded now, or was last."""
+        """The run being recorded, or the last one."""
         return self._session
 
     @property
@@ -146,10 +146,10 @@ class TrainingMonitor(Marks):
 
 
 def _tell_compiler() -> None:
-    """torch's compiler is loaded, which every optimizer does: it must trace our C functions as no-ops."""
+    """torch's compiler is loaded, as every optimizer does: it must trace our C functions as no-ops."""
     check_with(tracing)
     if not trace_as_no_op(Marks.lap, Marks.step):
         from ..core import plain_marks
 
-        for name in ("lap", "step"):  # Python ones it can trace
+        for name in ("lap", "step"):  # it can trace Python ones
             setattr(TrainingMonitor, name, getattr(plain_marks.Marks, name))

@@ -1,4 +1,4 @@
-"""The recorder's slow path: what a loop needs now and then. `core` does what every mark needs."""
+"""The recorder's slow path: what a loop needs occasionally. `core` does what every mark needs."""
 
 from __future__ import annotations
 
@@ -21,36 +21,36 @@ from ._totals import Totals
 clock = time.monotonic_ns
 _WORD = (1 << 64) - 1
 NEVER = 1 << 62
-"""A step no run comes to."""
+"""A step number no run reaches."""
 _SECOND_NS = 1_000_000_000
 WARMUP_STEPS = 2
-"""The first steps allocate memory and choose kernels in every run: these are never steady."""
+"""In every run the first steps allocate memory and choose kernels: they are never steady."""
 WARMUP_LIMIT = 10
-"""A choice: a run whose steps have not settled by now has steps of varying length."""
+"""Chosen: if steps have not settled by now, their length simply varies."""
 _SETTLED = 0.67, 1.5
-"""A choice: a step this near to the one before it, as a ratio, ends the warm-up."""
+"""Chosen: a step whose ratio to the previous one is in this range ends the warm-up."""
 
 _ADDED_UP = (*range(W_PHASES, W_PHASES + ring.PHASE_SLOTS), W_SAMPLES, W_TOKENS, ring.W_GC)
 """Words of a record that only grow while it is open."""
 
 _made: list[weakref.ref[Recorder]] = []
-"""Not a `WeakSet`: that runs Python code when a recorder is freed, and a Ctrl-C at that moment is lost."""
+"""Not a `WeakSet`: it runs Python code when a recorder is freed, and a Ctrl-C just then would be lost."""
 
 
 def alive() -> list[Recorder]:
-    """The recorders of this process that are still there."""
+    """The recorders of this process that still exist."""
     return [recorder for made in _made if (recorder := made()) is not None]
 
 
 class Cut(NamedTuple):
-    """A place inside the open record, and what the record was there."""
+    """A point inside the open record, and the record's contents at that point."""
 
     at: int
     words: array[int]
 
 
 def _less(words: array[int], before: array[int]) -> array[int]:
-    """What has come since `before`."""
+    """What has been added since `before`."""
     left = array("Q", words)
     for at in _ADDED_UP:
         left[at] = max(0, words[at] - before[at])
@@ -58,10 +58,10 @@ def _less(words: array[int], before: array[int]) -> array[int]:
 
 
 class Listener:
-    """Who a recorder calls. This one ignores everything; a session does what is wanted."""
+    """Receives a recorder's calls. This one ignores them all; a session acts on them."""
 
     def second_passed(self, now: int) -> None:
-        """Behind a step, at most once a second."""
+        """After a step, at most once a second."""
 
     def sample_due(self, steps: int, now: int, duration: int) -> None:
         """Step `next_sample` has been committed."""
@@ -76,14 +76,14 @@ class Listener:
         """What the user passed to `step()`."""
 
     def measure_batch(self, batch: Any) -> None:
-        """A batch whose first tensor is not where the last one's was."""
+        """A batch whose first tensor is not where the previous one's was."""
 
     def failed(self, error: Exception) -> None:
-        """Something of ours has raised."""
+        """Our code has raised."""
 
 
 class Recorder(Core):
-    """One ring and its statistics. Every method is harmless when it is off."""
+    """One ring and its statistics. When off, every method is harmless."""
 
     __slots__ = (
         "__weakref__", "_compiled", "_device", "_empty", "_epoch", "_folded", "_graphs", "_last",
@@ -105,7 +105,7 @@ class Recorder(Core):
         self._warm = False
         self._device = NoDevice()
         self.limit = NEVER
-        """`gpumon analyze` limits the steps: the script then ends as if by `sys.exit()`."""
+        """`gpumon analyze` limits the steps: at the limit, the script ends as if by `sys.exit()`."""
         self.next_sample = self.next_profile = NEVER
         self.words[ring.H_LIVE] = LIVE[OTHER] | self.phase_began
         _made[:] = [made for made in _made if made() is not None]
@@ -119,7 +119,7 @@ class Recorder(Core):
     # ── called by the core ───────────────────────────────────────────────────────────────────────────
 
     def periodic(self, now: int) -> None:
-        """After some steps, or a second: what is too slow for every step."""
+        """Every few steps or every second: work too slow for every step."""
         if self.steps // FOLD > self._folded // FOLD:
             self.fold()
         if self.steps >= self.next_sample:
@@ -135,7 +135,7 @@ class Recorder(Core):
             raise SystemExit(0)
 
     def before_commit(self, duration: int) -> None:
-        """What only some runs, slow steps or the first steps need, before their record is committed."""
+        """Checks that only some runs, slow steps or first steps need before a record is committed."""
         if not self._graphs:
             self._graphs = graph_counts() or self._graphs
         if self._graphs["unique_graphs"] != self._compiled:
@@ -147,12 +147,12 @@ class Recorder(Core):
         self.check_record = self._device.active or self.steps < WARMUP_LIMIT
 
     def ring_full(self, _: int) -> None:
-        """All slots are used: the ring grows, or begins at its first slot again. The core then takes the
-        memory the writer has, also when Ctrl-C came meanwhile."""
+        """All slots are used: the ring grows or wraps to its first slot. The core then takes the writer's
+        memory, even if Ctrl-C arrived meanwhile."""
         self.writer.grow()
 
     def failed(self, error: Exception) -> None:
-        """Nothing of ours may stop a training."""
+        """No failure of ours may stop a training."""
         self._listener.failed(error)
 
     def new_lap(self, name: str) -> None:
@@ -165,33 +165,33 @@ class Recorder(Core):
         self._listener.measure_batch(batch)
 
     def device_mark(self, word: int) -> None:
-        """A mark, as the ring's live word has it; the C core gives it with a sign."""
+        """A mark, as in the ring's live word; the C core passes it signed."""
         self._device.mark(*ring.unpack_live(word & _WORD))
 
     # ── the loop ─────────────────────────────────────────────────────────────────────────────────────
 
     def end_wait(self, phase: int, asked: bool) -> None:
-        """The batch asked for is here, and `phase` follows."""
+        """The requested batch has arrived, and `phase` begins."""
         if asked and self.on:
             self.mark(phase)
 
     def exhausted(self, asked: bool) -> None:
-        """No batch came: that wait belongs to the step before, and so does what follows it."""
+        """No batch came: the wait belongs to the previous step, and so does what follows."""
         if asked and self.on:
             self.mark(BETWEEN)
 
     def count(self, samples: int, tokens: int) -> None:
-        """A batch of this size is in the open record."""
+        """Add a batch of this size to the open record."""
         self._scratch[W_SAMPLES] += samples
         self._scratch[W_TOKENS] += tokens
 
     def set_defaults(self, samples: int | None, tokens: int | None) -> None:
-        """What every record has unless the step says otherwise."""
+        """What every record holds unless the step says otherwise."""
         self._empty[W_SAMPLES] = samples or 0
         self._empty[W_TOKENS] = tokens or 0
 
     def log(self, seconds: float, samples: int) -> None:
-        """A step somebody else has timed, which ends now (`log_iteration`)."""
+        """A step timed by the caller, ending now (`log_iteration`)."""
         if not self.on:
             return
         now = clock()
@@ -207,7 +207,7 @@ class Recorder(Core):
         self.mark(BETWEEN)
 
     def epoch(self, number: int | None = None) -> None:
-        """A new epoch begins with the next step; without a number they are counted."""
+        """A new epoch begins with the next step; without a number, epochs are counted."""
         self._epoch = self._epoch + 1 if number is None else number
         self._empty[W_EPOCH] = self._epoch
         if self.work_ended:
@@ -217,21 +217,21 @@ class Recorder(Core):
             self._scratch[W_EPOCH] = self._epoch
 
     def close(self) -> None:
-        """The open record has all its work (what a hook calls instead of `step()`)."""
+        """The open record's work is complete (hooks call this instead of `step()`)."""
         if self.record_open and not self.work_ended:
             self.work_ended = clock()
         self.count_done()
 
     def cut_here(self) -> Cut:
-        """The open record as it is where its open phase began: a step may turn out to have begun there."""
+        """The open record as of the start of its open phase: a step may turn out to have begun there."""
         return Cut(self.phase_began, array("Q", self._scratch))
 
     def flag_cut(self, cut: Cut, flags: int) -> None:
-        """Set flags on the step that ends at this place."""
+        """Set flags on the step that ends at this cut."""
         cut.words[W_FLAGS] |= flags
 
     def split(self, cuts: Sequence[Cut]) -> None:
-        """The open record holds several steps: commit one up to each of these places."""
+        """The open record holds several steps: commit one up to each of these cuts."""
         whole, phase, began = array("Q", self._scratch), self.current, self.phase_began
         before = array("Q", bytes(8 * ring.SLOT_WORDS))
         for cut in cuts:
@@ -247,12 +247,12 @@ class Recorder(Core):
         self.current, self.phase_began = phase, began
 
     def restart(self) -> None:
-        """Forget the open record: what was in it was no step."""
+        """Discard the open record: its contents were not a step."""
         self.record_open = False
         self.work_ended = self.phase_began
 
     def relabel(self, phase: int) -> None:
-        """What is open was `phase` all the time."""
+        """The open phase has been `phase` all along."""
         self.current = phase
         self._device.relabel(phase)
 
@@ -261,14 +261,14 @@ class Recorder(Core):
         self._scratch[W_FLAGS] |= flags
 
     def flag_next(self, flags: int) -> None:
-        """Set flags on the record whose work is under way; if there is none, on the next one."""
+        """Set flags on the record whose work is under way, or else on the next one."""
         if self.record_open and not self.work_ended:
             self.flag(flags)
         else:
             self.next_flags |= flags
 
     def register(self, name: str) -> int:
-        """The phase of this name, from now on known to `lap`."""
+        """The id of this phase, which `lap` knows from now on."""
         phase = self.names.register(name)
         self.totals.use(phase)
         self.name_phase(name, phase)
@@ -284,10 +284,10 @@ class Recorder(Core):
         self.has_device = lane.active
         self.check_record = True
 
-    # ── now and then ─────────────────────────────────────────────────────────────────────────────────
+    # ── occasionally ─────────────────────────────────────────────────────────────────────────────────
 
     def _warm_up(self, duration: int) -> None:
-        """Flag the first steps, and go on until one is about as long as the one before it."""
+        """Flag the first steps, until one takes about as long as the previous one."""
         low, high = _SETTLED
         if self.steps >= WARMUP_STEPS and low * self._last < duration < high * self._last:
             self._warm = True
@@ -296,13 +296,13 @@ class Recorder(Core):
             self._last = duration
 
     def fold(self) -> None:
-        """Add up the records that are not in the sums yet; the slots before them are in one piece."""
+        """Add the records not yet in the sums; their slots are contiguous."""
         waiting = self.steps - self._folded
         self._folded = self.steps
         self.totals.add(self.writer.newest(waiting))
 
     def _each_second(self, now: int) -> None:
-        """What readers need less often, and the session's own housekeeping."""
+        """Publish what readers need less often, and let the session do its housekeeping."""
         self.next_second = now + _SECOND_NS
         self.fold()
         self.words[ring.H_OVERHEAD] = self.spent_ns
@@ -312,14 +312,14 @@ class Recorder(Core):
     # ── ends ─────────────────────────────────────────────────────────────────────────────────────────
 
     def attach(self, writer: RingWriter) -> None:
-        """From now on records go to this ring; nothing before was lost, nothing was committed."""
+        """Send records to this ring from now on; none was committed before, so none is lost."""
         self.fold()
         writer.words[ring.H_LIVE] = self.words[ring.H_LIVE]
         self.writer = writer
         self.use(writer)
 
     def next_ring(self) -> None:
-        """End this ring without the open record, which belongs to the next one; figures begin anew."""
+        """End this ring without the open record, which belongs to the next ring; figures start over."""
         self._leave_ring(ring.S_ENDED)
         used, self.totals = self.totals.used, Totals()
         for phase in used:
@@ -331,7 +331,7 @@ class Recorder(Core):
         self.set_batch_path(None)
 
     def _leave_ring(self, state: int) -> None:
-        """Its end is marked first: a Ctrl-C further down must not leave it without one."""
+        """Mark the ring's end first: a Ctrl-C further down must not leave it unmarked."""
         self.words[ring.H_ENDED_MONO] = clock()
         self.words[ring.H_STATE] = state
         self.fold()
@@ -342,13 +342,13 @@ class Recorder(Core):
         ended.close(state)
 
     def switch_off(self) -> None:
-        """Record nothing more: this process, or this loop, is not ours."""
+        """Stop recording: this process or this loop is not ours."""
         self.on = False
         self.thread = 0
 
     def finish(self, state: int) -> None:
-        """Commit what `step()` has closed; work that was never closed by it is not a step. What comes
-        after the last step (an end, workers going) is not between two of them."""
+        """Commit what `step()` has closed; work it never closed is not a step. What follows the last step
+        (cleanup, workers exiting) is not between two steps."""
         if not self.on:
             return
         if self.record_open and self.work_ended:

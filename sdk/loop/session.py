@@ -35,15 +35,15 @@ from .recorder import Listener, Recorder
 from .warn import warn_once
 
 MAX_ERRORS = 8
-"""A choice: instrumentation that has failed this often is removed from the loop."""
+"""Chosen: instrumentation that has failed this often is removed from the loop."""
 _EXIT_TRIES = 5
-"""A choice: after this many Ctrl-C while the process ends, we stop resisting."""
+"""Chosen: after this many Ctrl-C while the process exits, we give up."""
 _META_NAMES = 32
-"""Names of phases without an id that the meta lists: it has room for little more than the probe."""
+"""Most phase names without an id that the meta lists: it has room for little more than the probe."""
 
 
 class Session(NullSession, Listener):
-    """A run: its recorder, and everything that watches the loop beside it."""
+    """A run: its recorder and everything else that watches the loop."""
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
@@ -54,7 +54,7 @@ class Session(NullSession, Listener):
         self.recorder = Recorder(self)
         self.meta = identity.describe(options.name, options.mode, __version__)
         self._run = self.meta["run"]
-        """The id of the first run; further ones in this process get a number behind it."""
+        """The id of the first run; later runs in this process get a number appended."""
         self.loaders = LoaderWatch(lambda: self.meta, self._worker_folder)
         self.probe = Observer(self.loaders)
         self.before_stop: Callable[[], None] = lambda: None
@@ -82,14 +82,14 @@ class Session(NullSession, Listener):
             self.open_ring()
 
     def when_compiler_loads(self, then: Callable[[Any], None]) -> None:
-        """torch's compiler must know our C functions before it meets one; Python ones it can trace."""
+        """torch's compiler must know our C functions before it meets one; it can trace Python ones."""
         if NATIVE:
-            from ..auto.import_hook import when_imported  # not before a run begins: importlib.abc is heavy
+            from ..auto.import_hook import when_imported  # only once a run begins: importlib.abc is heavy
 
             self.when_stopped(when_imported("torch._dynamo", then))
 
     def open_ring(self) -> None:
-        """At the start; automatic instrumentation waits until the process is seen to train."""
+        """Called at the start; automatic instrumentation waits until the process is seen to train."""
         if self.path is not None or self._not_recorded or not self.recorder.on:
             return
         self.meta |= {"rank": identity.rank(), "world": identity.world(), "batch_size": self.batch_size}
@@ -150,14 +150,14 @@ class Session(NullSession, Listener):
             self._write_meta()
 
     def _guarded(self, part: Callable[[], None]) -> None:
-        """Whatever fails at the end must not stop a training, nor keep the other parts from ending."""
+        """A failure at the end must neither stop a training nor keep the other parts from ending."""
         try:
             part()
         except Exception as error:  # noqa: BLE001 — see above
             self.failed(error)
 
     def _at_exit(self) -> None:
-        """The process ends anyway: a further Ctrl-C must not keep the ring from being marked."""
+        """The process is exiting anyway: another Ctrl-C must not keep the ring from being marked ended."""
         for _ in range(_EXIT_TRIES):
             try:
                 self.stop(cause=getattr(sys, "last_value", None))
@@ -166,7 +166,7 @@ class Session(NullSession, Listener):
             return
 
     def abandon(self) -> None:
-        """End this run; as if it had never been when it has no step yet."""
+        """End this run; if it has no step yet, delete its ring."""
         self.stop()
         if self.path is not None and not self.recorder.steps:
             with contextlib.suppress(OSError):
@@ -176,11 +176,11 @@ class Session(NullSession, Listener):
 
     def iterate(self, batches: Iterable[Any]) -> Iterator[Any]:
         self.claim()
-        counting = self.options.batch_size is None  # nobody said how many samples there are
+        counting = self.options.batch_size is None  # the user gave no number of samples
         return Batches(self.recorder, functools.partial(self._first_request, batches), counting)
 
     def _first_request(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """The first batch is asked for: an epoch begins, and the loader's workers start."""
+        """The first batch is requested: an epoch begins, and the loader's workers start."""
         if not self.recorder.depth:
             self.recorder.epoch()
         if is_dataloader(batches):
@@ -221,7 +221,7 @@ class Session(NullSession, Listener):
             self._write_meta()
 
     def phases_changed(self) -> None:
-        """A phase got a name: the meta must say it."""
+        """A phase got a name, which the meta must include."""
         self._write_meta()
 
     def note_framework(self, frame: FrameType | None) -> None:
@@ -235,8 +235,8 @@ class Session(NullSession, Listener):
         self._write_meta()
 
     def next_run(self, optimizer: Any, frame: FrameType | None) -> None:
-        """Another training begins in this process: it gets a ring and figures of its own, and the open
-        record is its first one."""
+        """Another training begins in this process: it gets its own ring and figures, and the open record
+        is its first."""
         self._requests.close()
         self._windows.close()
         self.recorder.device.close()
@@ -301,7 +301,7 @@ class Session(NullSession, Listener):
 
     def sample_due(self, steps: int, now: int, duration: int) -> None:
         if self._requests.taking:
-            self.recorder.next_sample = steps + 1  # in a trace our own samples would be seen
+            self.recorder.next_sample = steps + 1  # our own samples would show up in the trace
         else:
             self._windows.step(steps, now, duration)
 
@@ -323,7 +323,7 @@ class Session(NullSession, Listener):
         self._write_meta()
 
     def second_passed(self, now: int) -> None:
-        """What is too slow for every step."""
+        """Work too slow for every step."""
         self._requests.look(self.recorder.steps)
         self.recorder.next_profile = self._requests.next_step
         self.probe.watch_torch()
@@ -359,13 +359,13 @@ class Session(NullSession, Listener):
         return {"gc.seconds": spent / 1e9, "gc.collections": float(self.recorder.gc_collections)}
 
     def _watch_device(self) -> None:
-        """Device events, once the parameters are seen on one."""
+        """Start timing the device once the parameters are seen on one."""
         if not self._device_known and "device" in self.config:
             self._device_known = True
             self.recorder.device = open_lane(self.config["device"], self._flag_next)
 
     def _flag_next(self, flags: int) -> None:
-        """The record that begins behind the one being committed."""
+        """Set flags on the record after the one being committed."""
         self.recorder.next_flags |= flags
 
     def _write_meta(self) -> None:

@@ -1,4 +1,4 @@
-"""What `get_summary()` gives: a mapping that prints as a report."""
+"""What `get_summary()` returns: a mapping that prints as a report."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Summary(Mapping[str, Any]):
 
 
 def summarize(recorder: Recorder, name: str, seconds: float, extra: dict[str, Any]) -> Summary:
-    """The figures of a recorder. Steady figures leave out warm-up and closely watched steps."""
+    """The figures of a recorder. Steady figures exclude warm-up and sampled steps."""
     totals = recorder.totals
     recorder.fold()
     group = totals.typical()
@@ -83,7 +83,7 @@ def summarize(recorder: Recorder, name: str, seconds: float, extra: dict[str, An
 
 
 def _phases(recorder: Recorder, group: Group) -> dict[str, float]:
-    """Share of the steady time per phase, largest first; what no phase claims is `other`."""
+    """Share of the steady time per phase, largest first; unclaimed time is `other`."""
     shares = group.shares([recorder.names.name(phase) for phase in range(ring.PHASE_SLOTS)])
     return dict(sorted(shares.items(), key=lambda item: -item[1]))
 

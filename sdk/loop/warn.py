@@ -9,7 +9,7 @@ _warned: set[str] = set()
 
 
 def warn_once(text: str) -> None:
-    """Warn the first time only; where warnings are errors, write to stderr instead."""
+    """Warn only the first time; where warnings are errors, write to stderr instead."""
     if text in _warned:
         return
     _warned.add(text)

@@ -1,1 +1,1 @@
-"""The configuration probe: what is configured, read once and refreshed once a second (docs/probe.md)."""
+"""The configuration probe: the settings in use, read once and refreshed every second (docs/probe.md)."""

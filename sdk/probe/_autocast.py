@@ -1,4 +1,4 @@
-"""Detects autocast being entered, once. One patch for all monitors, removed with the last of them."""
+"""Detects autocast being entered. One patch for all monitors, removed with the last of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _original: Any = None
 
 
 def listen(torch: Any, listener: Listener) -> Callable[[], None]:
-    """Tell `listener(dtype)` when autocast is entered, enabled; gives the function that ends it."""
+    """Call `listener(dtype)` when enabled autocast is entered; returns a function that stops it."""
     global _original
     kind = torch.amp.autocast_mode.autocast
     if not _listeners:

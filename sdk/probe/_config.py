@@ -1,7 +1,7 @@
-"""What is configured: loader, optimizer, model, precision, threads, allocator. See docs/probe.md.
+"""The configuration: loader, optimizer, model, precision, threads, allocator. See docs/probe.md.
 
-Each part is read on its own: one that fails (reading `allow_tf32` raises once `fp32_precision` was set)
-is left out and the rest stays. What is not known is absent.
+Each part is read separately: one that fails (reading `allow_tf32` raises once `fp32_precision` has been set)
+is omitted and the rest kept. Unknown values are absent.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ENVIRONMENT = (
     "TORCHDYNAMO_DISABLE", "TORCH_COMPILE_DISABLE", "TORCH_CUDNN_V8_API_DISABLED", "TORCH_DISTRIBUTED_DEBUG",
 )  # fmt: skip
 _MOST_DEVICES = 16
-"""A choice: devices of one process that are named."""
+"""Chosen: devices named per process."""
 _CPUINFO = 4096
 """The first core's lines are within this many characters."""
 _EXPECTED = (
@@ -39,7 +39,7 @@ _EXPECTED = (
 
 
 def read(part: Callable[[], Any]) -> Any:
-    """The part, or None when it cannot be read."""
+    """The part, or None if it cannot be read."""
     try:
         return part()
     except _EXPECTED:
@@ -53,7 +53,7 @@ def take(parts: dict[str, Callable[[], Any]]) -> dict[str, Any]:
 
 
 def process_config() -> dict[str, Any]:
-    """What there is to know without torch."""
+    """What can be known without torch."""
     return take(
         {
             "python": lambda: sys.version.split()[0],
@@ -67,7 +67,7 @@ def process_config() -> dict[str, Any]:
 
 
 def _cpu_model() -> str | None:
-    """As the kernel calls it; all cores of a machine have the same."""
+    """The kernel's name for it; all cores of a machine have the same."""
     with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
         lines = file.read(_CPUINFO).splitlines()
     named = (line.partition(":")[2] for line in lines if line.startswith(("model name", "Hardware", "Model")))
@@ -75,7 +75,7 @@ def _cpu_model() -> str | None:
 
 
 def torch_config(torch: Any) -> dict[str, Any]:
-    """Torch's own switches."""
+    """torch's own switches."""
     return take(
         {
             "torch": lambda: str(torch.__version__),
@@ -117,7 +117,7 @@ def _allocator(torch: Any) -> dict[str, Any]:
 
 
 def loader_config(loader: Any, watch: Any) -> dict[str, Any]:
-    """Every setting of a DataLoader that bears on speed."""
+    """Every DataLoader setting that affects speed."""
     context = getattr(loader, "multiprocessing_context", None)
     return take(
         {
@@ -145,15 +145,15 @@ def loader_config(loader: Any, watch: Any) -> dict[str, Any]:
 
 
 def _is_own(function: Any) -> bool | None:
-    """Whether what is called is code of the author's; None when that is not known."""
+    """Whether the function is the author's own code; None if unknown."""
     plain = getattr(function, "func", function)
     code = getattr(plain, "__code__", None) or getattr(type(plain).__call__, "__code__", None)
     return is_user_file(code.co_filename) if code is not None else None
 
 
 def _is_resident(dataset: Any) -> bool:
-    """Samples are rows of tensors or of a list in memory, maybe a part of them: no code of the author's makes
-    them."""
+    """Samples are rows of tensors or of a list in memory, or a subset of these: no code of the author's
+    produces them."""
     data = sys.modules["torch.utils.data"]
     if type(dataset) is data.Subset:
         return _is_resident(dataset.dataset)
@@ -200,13 +200,13 @@ def optimizer_config(optimizer: Any) -> dict[str, Any]:
 
 
 def devices_of(optimizer: Any) -> list[str]:
-    """The devices its parameters are on, in their order; the CPU only where they are on no other."""
+    """The devices of its parameters, in order; the CPU only if there is no other."""
     found = dict.fromkeys(str(one.device) for group in optimizer.param_groups for one in group["params"])
     return [device for device in found if device != "cpu"][:_MOST_DEVICES] or list(found)
 
 
 def cuda_config(torch: Any, device: str | None) -> dict[str, Any]:
-    """Name and uuid of the device the parameters are on; asked only when CUDA is in use already."""
+    """Name and uuid of the parameters' device; read only if CUDA is already in use."""
     if device is None or not device.startswith("cuda") or not torch.cuda.is_initialized():
         return {}
     properties = torch.cuda.get_device_properties(device)
@@ -225,7 +225,7 @@ def _uuid(properties: Any) -> str:
 
 
 def training_config(torch: Any, optimizer: Any, frame: Any) -> dict[str, Any]:
-    """What the first optimizer step shows; `frame` is where it was called from."""
+    """What the first optimizer step reveals; `frame` is its caller."""
     devices = read(lambda: devices_of(optimizer)) or []
     device = devices[0] if devices else None
     found = take(

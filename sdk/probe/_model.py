@@ -1,4 +1,4 @@
-"""Which model the optimizer trains: found through the frames that called it, not by a heap scan."""
+"""Which model the optimizer trains: found through the calling frames, not by a heap scan."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from types import FrameType
 from typing import Any
 
 _FRAMES = 12
-"""A choice: callers of the optimizer that are searched for the model; frameworks add several."""
+"""Chosen: callers of the optimizer to search for the model; frameworks add several."""
 
 _KINDS = 24
-"""A choice: kinds of modules that are named."""
+"""Chosen: kinds of modules named."""
 
 
 def model_part(torch: Any, optimizer: Any, frame: FrameType | None) -> dict[str, Any]:
-    """Size and type of what is trained; the class when a frame nearby holds the module."""
+    """Size and type of what is trained; also its class if a nearby frame holds the module."""
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     found: dict[str, Any] = {
         "parameters": sum(p.numel() for p in parameters),
@@ -31,14 +31,14 @@ def model_part(torch: Any, optimizer: Any, frame: FrameType | None) -> dict[str,
 
 
 def _is_channels_last(torch: Any, parameter: Any) -> bool:
-    """A 4-D weight stored channels last; ambiguous ones (1×1, one channel) do not count."""
+    """Whether it is a 4-D weight stored channels-last; ambiguous ones (1×1, one channel) do not count."""
     if parameter.dim() != 4 or parameter.shape[1] == 1 or parameter.shape[2] * parameter.shape[3] == 1:
         return False
     return bool(parameter.is_contiguous(memory_format=torch.channels_last))
 
 
 def _candidates(torch: Any, frame: FrameType | None) -> Iterator[Any]:
-    """Modules in the local variables of the callers, and those their objects hold."""
+    """Modules in the callers' local variables, and in the attributes of those."""
     module = torch.nn.Module
     seen: set[int] = set()
     for _ in range(_FRAMES):
@@ -87,13 +87,13 @@ def _describe(model: Any) -> dict[str, Any]:
 
 
 def _kind(module: Any) -> str:
-    """The class of torch's own that a module is: what the author called a class of his own says nothing."""
+    """The torch class a module derives from: the name of the author's own class says nothing."""
     known = (one.__name__ for one in type(module).__mro__ if one.__module__.startswith("torch."))
     return next(known, "Module")
 
 
 def _unwrap(model: Any) -> Any:
-    """Through DDP, FSDP and torch.compile to the user's own module."""
+    """The user's own module inside DDP, FSDP and torch.compile wrappers."""
     for _ in range(4):
         registered = vars(model).get("_modules", {})
         inner = registered.get("_orig_mod") or (registered.get("module") if len(registered) == 1 else None)

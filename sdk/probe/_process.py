@@ -1,4 +1,4 @@
-"""What is read at most once a second, behind a step: memory, allocator, dynamo, garbage collection."""
+"""What is read at most once a second, after a step: memory, allocator, dynamo."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ._config import read
 
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 _TREE_EVERY = 5
-"""A choice: seconds between readings of the child processes' memory."""
+"""Chosen: seconds between readings of the child processes' memory."""
 _CUDA = {
     "allocated_bytes": "allocated_bytes.all.current",
     "reserved_bytes": "reserved_bytes.all.current",
@@ -21,7 +21,7 @@ _CUDA = {
 
 
 class Housekeeping:
-    """Scalars of the process. Asks nothing of torch that would start something."""
+    """Scalars of the process. Calls nothing in torch that would initialize anything."""
 
     def __init__(self) -> None:
         self._turn = 0
@@ -47,7 +47,7 @@ def _rss_or_0(pid: str) -> float:
 
 
 def _children() -> list[str]:
-    """Pids below this process, two levels deep: workers, and what they started."""
+    """Pids of descendants, two levels deep: workers and what they started."""
     direct = _children_of("self")
     return direct + [pid for parent in direct for pid in _children_of(parent)]
 
@@ -64,7 +64,7 @@ def _children_of(pid: str) -> list[str]:
 
 
 def cuda_memory() -> dict[str, float]:
-    """The caching allocator's counters; empty unless this process uses CUDA already."""
+    """The caching allocator's counters; empty unless this process already uses CUDA."""
     cuda = getattr(sys.modules.get("torch"), "cuda", None)
     if cuda is None or not cuda.is_initialized():
         return {}

@@ -20,8 +20,8 @@ from ._source import source_config
 
 
 class Observer:
-    """Holds `config`; `refresh` says whether it has changed. Hooks are taken out in `refresh`, not in
-    the hook: torch iterates over them meanwhile."""
+    """Holds `config`; `refresh` says whether it has changed. Hooks are removed in `refresh`, not in the hook
+    itself, while torch iterates over them."""
 
     def __init__(self, loaders: LoaderWatch) -> None:
         self.config: dict[str, Any] = process_config()
@@ -33,7 +33,7 @@ class Observer:
         self._trained = False
 
     def watch_torch(self) -> None:
-        """One-time hooks: each removes itself when it has seen what it wants."""
+        """Install one-time hooks: each goes once it has seen what it wants."""
         torch = sys.modules.get("torch")
         if torch is None or self._undo is not None or self._trained:
             return
@@ -55,7 +55,7 @@ class Observer:
         self.training(torch, optimizer, sys._getframe(1))
 
     def training(self, torch: Any, optimizer: Any, frame: FrameType | None) -> None:
-        """The loop has come to its first optimizer step: now model and optimizer can be seen."""
+        """The loop has reached its first optimizer step: model and optimizer are now visible."""
         began = time.monotonic_ns()
         self._trained = True
         seen = self.config.get("precision", {})
@@ -69,7 +69,7 @@ class Observer:
         self._cost_ns += time.monotonic_ns() - began
 
     def take_cost(self) -> int:
-        """ns spent outside the marks since this was asked last."""
+        """ns spent outside the marks since the last call."""
         cost, self._cost_ns = self._cost_ns, 0
         return cost
 
@@ -94,7 +94,7 @@ class Observer:
         return scalars, self.refresh_loader() or compiled != before
 
     def note(self, key: str, value: Any) -> bool:
-        """Set one part of the config; whether that changed it."""
+        """Set one part of the config; returns whether it changed."""
         if value is None or self.config.get(key) == value:
             return False
         self.config[key] = value

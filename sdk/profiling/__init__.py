@@ -1,1 +1,1 @@
-"""torch's profiler: whose turn it is, and windows somebody asks for from outside (`gpumon profile`)."""
+"""torch's profiler: whose turn it is, and windows requested from outside (`gpumon profile`)."""

@@ -1,7 +1,7 @@
-"""The folder of requests beside a ring: only what the run's owner alone can have put there is read.
+"""The request folder beside a ring: only what nobody but the run's owner can have put there is read.
 
-The command makes the folder whole and gives it its name in one step; the request is taken by removing it.
-Who is neither the owner nor root cannot make a folder of the owner, and one that others may enter is ignored.
+The command fills the folder, then renames it into place atomically; the run takes a request by removing it.
+Only the owner or root can create a folder that belongs to the owner; one that others may enter is ignored.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from .. import ring
 
 _MOST_BYTES = 4096
 _MOST_STEPS = 1000
-"""A choice, far above what anybody reads; the command asks for a few."""
+"""Chosen: far more than anyone reads; the command asks for a few."""
 _OTHERS = 0o077
 _FLAGS = os.O_RDONLY
-for _name in ("O_NOFOLLOW", "O_CLOEXEC", "O_NONBLOCK"):  # a pipe in its place must not hold the training up
+for _name in ("O_NOFOLLOW", "O_CLOEXEC", "O_NONBLOCK"):  # a pipe in its place must not block the training
     _FLAGS |= getattr(os, _name, 0)
 
 
 class Request(NamedTuple):
-    """A window of `steps` steps, not before step `first`, not after `until_ns` (monotonic)."""
+    """A window of `steps` steps, not before step `first` and not after `until_ns` (monotonic)."""
 
     steps: int
     first: int
@@ -34,14 +34,14 @@ class Request(NamedTuple):
 
 
 class Mailbox:
-    """One ring's folder; `path` need not be there."""
+    """One ring's request folder; `path` need not exist."""
 
     def __init__(self, path: str) -> None:
         self.path = path
 
     @property
     def open(self) -> bool:
-        """Whether somebody who may has asked, and has not withdrawn it."""
+        """Whether there is an authorized request that has not been withdrawn."""
         try:
             found = os.lstat(self.path)
         except OSError:
@@ -49,7 +49,7 @@ class Mailbox:
         return stat.S_ISDIR(found.st_mode) and _is_private(found)
 
     def take(self) -> Request | None:
-        """The request, once; None: there is none, or it is too late. Raises `ValueError`: it is not one."""
+        """The request, once; None if there is none or it is too late. Raises `ValueError` if malformed."""
         name = os.path.join(self.path, ring.REQUEST)
         try:
             raw = _read(name)
@@ -60,7 +60,7 @@ class Mailbox:
         return request if request.until_ns > time.monotonic_ns() else None
 
     def answer(self, state: str, reason: str = "") -> None:
-        """Say where it stands; whoever asked may have gone."""
+        """Write the request's state; whoever asked may be gone."""
         with contextlib.suppress(OSError):
             new = os.path.join(self.path, f"{ring.STATE}.tmp")
             with open(new, "w", encoding="utf-8") as file:

@@ -10,12 +10,12 @@ from typing import Any
 from . import turn
 
 _WARM, _LAST = 1, 1
-"""Steps before and behind those asked for: in the first the profiler starts up, and readers of traces leave
-the last one out, because most profilers stop inside it."""
+"""Steps before and after those requested: in the first the profiler starts up, and trace readers omit the
+last one, because most profilers stop inside it."""
 
 
 class Window:
-    """Open from its making on; `wanted_elsewhere` is called when the script starts a profiler of its own."""
+    """Open as soon as it is created; `wanted_elsewhere` is called when the script starts its own profiler."""
 
     def __init__(
         self, torch: Any, steps: int, *, device: bool, stacks: bool, wanted_elsewhere: Callable[[], None]
@@ -49,14 +49,14 @@ class Window:
             step.__exit__(None, None, None)
 
     def stop(self) -> None:
-        """End it, which waits for the device."""
+        """End the window, which waits for the device."""
         self._restore()
         self._end_step()
         with turn.quiet():
             self._profile.stop()
 
     def write(self, path: str) -> None:
-        """Raises `OSError` when it did not fit there."""
+        """Write the trace; raises `OSError` if it did not fit there."""
         with turn.quiet():
             self._profile.export_chrome_trace(path)
         if not _is_whole(path):
@@ -66,7 +66,7 @@ class Window:
 
 
 def _is_whole(path: str) -> bool:
-    """The profiler's library does not say when a disk is full; a whole trace ends with its bracket."""
+    """The profiler's library does not report a full disk; a complete trace ends with its bracket."""
     try:
         with open(path, "rb") as file:
             file.seek(max(0, os.path.getsize(path) - 64))

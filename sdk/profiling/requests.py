@@ -1,7 +1,7 @@
-"""A window of torch's profiler that the run's owner asks for from outside, with `gpumon profile`.
+"""A window of torch's profiler that the run's owner requests from outside, with `gpumon profile`.
 
-Once a second, behind a step, one system call asks whether the folder of requests is there. Nothing else
-happens until it is. The steps of a window are flagged and kept out of the steady figures.
+Once a second, after a step, one system call checks whether the request folder exists. Nothing else happens
+until it does. The steps of a window are flagged and excluded from the steady figures.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _ENDED = "the run ended before the window was full"
 
 
 class Loop(NamedTuple):
-    """What a window needs of the run."""
+    """What a window needs from the run."""
 
     device: Callable[[], str | None]
-    """The device the parameters are on."""
+    """The parameters' device."""
     busy: Callable[[], bool]
-    """A sampling window is open, which would be seen in the trace."""
+    """A sampling window is open, which would show up in the trace."""
     flag_next: Callable[[int], None]
 
 
 class Requests:
-    """`next_step` is the step behind which `step` wants to be called."""
+    """`next_step` is the step after which `step` wants to be called."""
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
@@ -43,11 +43,11 @@ class Requests:
         self._request: Request | None = None
         self._window: Window | None = None
         self._until = 0
-        """Until when an answer is waited for."""
+        """Until when somebody waits for an answer."""
         self.next_step = NEVER
 
     def attach(self, path: str, words: memoryview) -> None:
-        """From now on requests beside this ring are taken."""
+        """Accept requests beside this ring from now on."""
         if hasattr(os, "geteuid"):
             words[ring.H_REQUESTS] = int.from_bytes(os.urandom(8), "little") | 1
             self._box = Mailbox(ring.request_folder(path, words[ring.H_REQUESTS]))
@@ -57,7 +57,7 @@ class Requests:
         return self._window is not None
 
     def look(self, steps: int) -> None:
-        """A second has passed, and `steps` steps are committed."""
+        """A second has passed, and `steps` steps have been committed."""
         if self._box is None or self._request is not None or not self._box.open:
             return
         try:
@@ -68,7 +68,7 @@ class Requests:
         if self._request is not None:
             self.next_step, self._until = max(steps, self._request.first), self._request.until_ns
         elif self._until < time.monotonic_ns():
-            self._box.clear()  # whoever asked has gone without a word
+            self._box.clear()  # whoever asked left without withdrawing
 
     def step(self, steps: int) -> None:
         """Step `next_step` has been committed."""
@@ -90,7 +90,7 @@ class Requests:
         elif not _has_profiler(torch):
             self._refuse(_NO_PROFILER)
         elif self._loop.busy() or is_ours(torch):
-            return  # soon over
+            return  # soon done
         elif not is_free(torch) or is_prepared(torch):
             self._refuse(_OWN_PROFILER)
         else:
@@ -128,7 +128,7 @@ class Requests:
             self._box.answer(ring.REFUSED, reason)
 
     def _end(self) -> None:
-        """Whatever is open ends; nothing is asked any more."""
+        """End what is open; no request remains."""
         self._request, self.next_step = None, NEVER
         window, self._window = self._window, None
         if window is not None:

@@ -1,4 +1,4 @@
-"""One profiler can run in a process: ours takes its turn when nobody else has it, and makes way at once."""
+"""A process can run only one profiler: ours runs when no other does, and yields at once."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from typing import Any
 
 _QUIET = "KINETO_LOG_LEVEL"
 _MARK = "_gpumon"
-"""An attribute of the hook that is in place while a profiler of ours runs."""
+"""Attribute of the hook that is installed while one of our profilers runs."""
 
 
 def is_ours(torch: Any) -> bool:
-    """Whether a profiler of ours runs."""
+    """Whether one of our profilers is running."""
     return hasattr(_class(torch)._prepare_trace, _MARK)
 
 
 def is_free(torch: Any) -> bool:
-    """Whether no profiler runs, as far as torch itself knows it."""
+    """Whether no profiler is running, as far as torch itself knows."""
     module = torch.autograd.profiler
     return not getattr(module, "_is_profiler_enabled", True) and hasattr(module.profile, "_prepare_trace")
 
 
 def is_prepared(torch: Any) -> bool:
-    """Whether the script has a profiler that warms up, which torch knows nothing of. This looks through all
-    objects of the process: only for a moment at which somebody asks for a window."""
+    """Whether the script has a profiler that is warming up, which torch does not track. This scans all
+    objects in the process, so call it only when somebody requests a window."""
     made = [one for one in gc.get_objects() if issubclass(type(one), torch.profiler.profile)]
     return any(_warms_up(torch, one) for one in made)
 
@@ -38,7 +38,7 @@ def _warms_up(torch: Any, one: Any) -> bool:
 
 
 def make_way(torch: Any, wanted_elsewhere: Callable[[], None]) -> Callable[[], None]:
-    """While ours runs, the next profiler that starts ends it first; returns what ends this."""
+    """While ours runs, the next profiler to start ends it first; returns a function that undoes this."""
     profile = _class(torch)
     original = profile._prepare_trace
 
@@ -47,7 +47,7 @@ def make_way(torch: Any, wanted_elsewhere: Callable[[], None]) -> Callable[[], N
 
     def prepare(self: Any) -> Any:
         restore()
-        with contextlib.suppress(Exception):  # ours may fail to end; the script's own must begin
+        with contextlib.suppress(Exception):  # ours may fail to end; the script's must begin
             wanted_elsewhere()
         return original(self)
 
@@ -58,7 +58,8 @@ def make_way(torch: Any, wanted_elsewhere: Callable[[], None]) -> Callable[[], N
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """The profiler's library writes to stderr when it starts and stops; a training's output is its own."""
+    """The profiler's library writes to stderr when it starts and stops; keep that out of the training's
+    output."""
     if _QUIET in os.environ:
         yield
         return

@@ -1,4 +1,4 @@
-"""What a thread's samples add up to: its hot lines, the work of its loop, and what their source says."""
+"""What a thread's samples add up to: its hot lines, the work of its loop, and what their source reveals."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ MAX_SPOTS = 16
 MAX_CALLERS = 4
 _MAX_LINES = 4
 _CODE, _SHORT_CODE = 160, 120
-"""Choices: hot lines, their callers, other lines, and characters of each that go into the meta, which has
+"""Chosen: hot lines, their callers, other lines, and characters of each to put into the meta, which has
 62 KiB for everything."""
 MAX_PATHS = 4000
-"""A choice: different stacks that are kept; a loop has dozens."""
+"""Chosen: different stacks kept; a loop has dozens."""
 _BUSY_SHARE = 0.3
-"""A choice: a line whose thread ran for less of the time than this was waiting."""
+"""Chosen: a line whose thread ran for less than this share of its time was waiting."""
 MODULE = os.path.join("torch", "nn", "modules", "module.py")
 CHECKPOINT = os.path.join("torch", "utils", "checkpoint.py")
 
@@ -36,21 +36,21 @@ class Sample(NamedTuple):
 
     phase: str
     frames: tuple[Place, ...]
-    """The user's, innermost first."""
+    """The user's frames, innermost first."""
     ns: int
-    """Nanoseconds, without those in which the thread queued for a core."""
+    """Nanoseconds, excluding time the thread queued for a core."""
     cpu: int
     """Nanoseconds on a core."""
     innermost: str = ""
-    """The function the thread was in, where that is not the user's."""
+    """The function the thread was in, if not the user's."""
     entered: str = ""
-    """The library function called from the innermost of the user's frames."""
+    """The library function called from the user's innermost frame."""
     checkpointing: bool = False
     framework: str = ""
 
 
 class Spot:
-    """One line of user code in one phase: the stacks it was seen in."""
+    """One line of user code in one phase, and the stacks it was seen in."""
 
     def __init__(self) -> None:
         self.paths: list[Path] = []
@@ -65,7 +65,8 @@ class Spot:
         return max(self.paths, key=lambda path: path.ns)
 
     def most(self, name: str) -> str:
-        """The library function most of its time is in: `entered` from here, or the `innermost`."""
+        """The library function that takes most of its time: the one `entered` from here, or the
+        `innermost`."""
         times: dict[str, int] = {}
         for path in self.paths:
             for function, ns in getattr(path, name).items():
@@ -74,21 +75,21 @@ class Spot:
 
 
 class HotLines:
-    """Samples added up by phase and stack."""
+    """Samples summed by phase and stack."""
 
     def __init__(self) -> None:
         self._paths: dict[tuple[str, tuple[Place, ...]], Path] = {}
         self._steps = 0
         self.calls: dict[tuple[str, int], int] = {}
-        """(file, line) → calls made from there in a step, as far as they were counted."""
+        """(file, line) → calls made from there per step, as far as counted."""
         self.return_values = ReturnValues()
-        """Which functions return the same in every step, as far as that was compared."""
+        """Which functions return the same value in every step, as far as compared."""
         self.seen = Seen()
         self.checkpointing = False
         self.framework = ""
 
     def forget(self) -> None:
-        """Begin anew: the run may have changed since."""
+        """Start over: the run may have changed since."""
         self._paths.clear()
         self._steps = 0
 
@@ -114,13 +115,13 @@ class HotLines:
         return self._paths.setdefault(key, Path(*key))
 
     def result(self) -> list[dict[str, Any]]:
-        """The heaviest lines alone, for a thread that trains nothing: each with its share of its phase and
-        its seconds a step."""
+        """Only the heaviest lines, for a thread that does not train: each with its share of its phase and
+        its seconds per step."""
         found: list[dict[str, Any]] = self._safely(self._lines)["hotspots"]
         return found
 
     def evaluate(self) -> dict[str, Any]:
-        """Everything for the meta: hot lines, pieces of work, what is kept, what is done once an epoch."""
+        """Everything for the meta: hot lines, pieces of work, what is kept, what is done once per epoch."""
         return self._safely(self._everything)
 
     def _safely(self, look: Callable[[list[Path]], dict[str, Any]]) -> dict[str, Any]:
@@ -130,7 +131,7 @@ class HotLines:
         with _no_collections():
             try:
                 return look(paths)
-            except Exception:  # noqa: BLE001 — a stranger's source: what is not understood must not end a training
+            except Exception:  # noqa: BLE001 — the user's source: code we fail to understand must not end a training
                 return {"hotspots": [self._place(key, spot, _phases(paths)) for key, spot in _spots(paths)]}
             finally:
                 source.forget()
@@ -163,7 +164,7 @@ class HotLines:
         return self.return_values.constant(place.file, place.line, place.name)
 
     def _place(self, key: Key, spot: Spot, phases: dict[str, int]) -> dict[str, Any]:
-        """What is known of a line without its source."""
+        """What is known about a line without its source."""
         phase, place = key
         return {
             "phase": phase,
@@ -207,8 +208,8 @@ class HotLines:
 
 @contextlib.contextmanager
 def _no_collections() -> Iterator[None]:
-    """Syntax trees are many objects, freed again at once. With them in the count a full collection of the
-    training's objects would come early, which takes several times as long as what is done here."""
+    """Syntax trees are many short-lived objects. If they counted, a full collection of the training's objects
+    would come early, which takes several times as long as the work here."""
     was_on = gc.isenabled()
     try:
         gc.disable()
@@ -219,7 +220,7 @@ def _no_collections() -> Iterator[None]:
 
 
 def _phases(paths: list[Path]) -> dict[str, int]:
-    """Nanoseconds seen of each phase."""
+    """Nanoseconds sampled in each phase."""
     found: dict[str, int] = {}
     for path in paths:
         found[path.phase] = found.get(path.phase, 0) + path.ns
@@ -235,7 +236,7 @@ def _spots(paths: list[Path]) -> list[tuple[Key, Spot]]:
 
 
 def _beside(work: Any, backward: list[Path]) -> list[tuple[str, list[tuple[str, int]]]]:
-    """Lines that keep something of every step, and those that run once an epoch beside the steps."""
+    """Lines that keep something from every step, and those that run once per epoch outside the steps."""
     from ..structure.epochs import beside_the_steps, kept
     from ..structure.source import read
 

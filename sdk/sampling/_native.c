@@ -2,9 +2,9 @@
 
    At each tick the sampling thread asks the interpreter for a pending call: the watched thread, if it is the
    main one and runs Python code, then reads its own stack between two of its instructions. No lock changes
-   hands and no other thread has to be scheduled for it. If that has not happened after a moment, the watched
-   thread is inside a long call that most likely has let go of the interpreter lock; then the sampling thread
-   takes the lock and reads the stack itself, in one piece, before anybody can change it.
+   hands and no other thread must be scheduled. If that has not happened after a moment, the watched thread is
+   in a long call that has most likely released the interpreter lock; the sampling thread then takes the lock
+   and reads the stack itself, all at once, before anyone can change it.
 
    A stack is read as code objects and instruction offsets; names and lines are looked up later. No Python
    function is called, so torch's compiler has nothing to trace. */
@@ -28,9 +28,9 @@
 
 enum {
     MOST_FRAMES = 100,   /* as many as faulthandler shows */
-    PATIENCE_NS = 50000, /* a choice: Python code comes to its next check within a microsecond or two */
+    PATIENCE_NS = 50000, /* chosen: Python code reaches its next check within a microsecond or two */
     SLACK_NS = 1000,     /* Linux lets sleeps end 50 µs late unless told otherwise */
-    MOST_IDLE = 8,       /* a choice: while there is nothing to sample, ticks are at most so many times rarer */
+    MOST_IDLE = 8,       /* chosen: while there is nothing to sample, ticks are at most this many times rarer */
 };
 
 typedef struct {
@@ -39,10 +39,10 @@ typedef struct {
     unsigned long thread;
     pid_t process;
     int schedstat;
-    char running, wanted, queued; /* shared by two threads: only by atomic operations */
+    char running, wanted, queued; /* shared by two threads: use only atomic operations */
     char ended;                   /* only with the interpreter lock held */
     int64_t last, last_cpu, last_waited;
-    int idle; /* how many times rarer ticks are now; 1: as asked for */
+    int idle; /* how many times rarer ticks are now; 1: as requested */
     int64_t interval;
     int64_t lost, beside, taken; /* ns of the watched thread and of the sampling one; samples */
 } Sampler;
@@ -61,7 +61,7 @@ static void sleep_ns(int64_t ns) {
 #define SET(field, value) __atomic_store_n(&self->field, value, __ATOMIC_SEQ_CST)
 #define TAKE(field) __atomic_exchange_n(&self->field, 0, __ATOMIC_SEQ_CST)
 
-/* ns on a core and ns waiting for one. Without the kernel's file the first is the thread's CPU clock. */
+/* ns on a core and ns waiting for one. Without the kernel's file, the first is the thread's CPU clock. */
 static void read_times(Sampler *self, int64_t *cpu, int64_t *waited) {
     char text[64], *end;
     ssize_t size = self->schedstat < 0 ? 0 : pread(self->schedstat, text, sizeof text - 1, 0);
@@ -98,7 +98,7 @@ static PyObject *stack_of(PyFrameObject *frame) {
     return made;
 }
 
-/* Below zero: what happens now is not to be sampled. */
+/* Negative: what happens now is not to be sampled. */
 static long phase_of(Sampler *self) {
     PyObject *phase = PyObject_GetAttrString(self->subject, "phase");
     long number = phase ? PyLong_AsLong(phase) : -1;
@@ -109,7 +109,7 @@ static long phase_of(Sampler *self) {
 static void add(Sampler *self, PyFrameObject *frame, int64_t now) {
     int64_t cpu, waited;
     read_times(self, &cpu, &waited);
-    /* After idle ticks nobody knows when the work began: then a sample counts for one interval. */
+    /* After idle ticks it is unknown when the work began: the sample then counts as one interval. */
     int64_t whole = self->idle > 1 && now - self->last > self->interval ? self->interval : now - self->last;
     long long on_core = cpu - self->last_cpu, in_queue = waited - self->last_waited;
     self->last = now, self->last_cpu = cpu, self->last_waited = waited;
@@ -124,7 +124,7 @@ static void add(Sampler *self, PyFrameObject *frame, int64_t now) {
     Py_XDECREF(sample);
 }
 
-/* With the interpreter lock held, in whichever thread. Nothing it raises may come out of the user's line. */
+/* With the interpreter lock held, in either thread. Nothing it raises may surface in the user's line. */
 static void sample(Sampler *self, PyFrameObject *frame) {
     if (!frame) return;
     PyObject *type, *value, *trace;
@@ -134,7 +134,7 @@ static void sample(Sampler *self, PyFrameObject *frame) {
     PyErr_Restore(type, value, trace);
 }
 
-/* The interpreter calls this in the main thread. A forked child inherits the call, but not the sampling. */
+/* The interpreter calls this in the main thread. A forked child inherits the call but not the sampling. */
 static int asked(void *argument) {
     Sampler *self = argument;
     SET(queued, 0);
@@ -143,7 +143,7 @@ static int asked(void *argument) {
         sample(self, PyEval_GetFrame());
         self->lost += read_clock(CLOCK_MONOTONIC) - began;
     }
-    if (self->ended) { /* `run` has left its reference to us */
+    if (self->ended) { /* `run` left us its reference */
         self->ended = 0;
         Py_DECREF(self);
     }
@@ -159,10 +159,10 @@ static PyFrameObject *frame_of(unsigned long thread) {
 static void ask(Sampler *self) {
     if (GET(queued)) return;
     SET(queued, 1);
-    if (Py_AddPendingCall(asked, self) < 0) SET(queued, 0); /* too many are waiting; there will be others */
+    if (Py_AddPendingCall(asked, self) < 0) SET(queued, 0); /* too many are waiting; the next tick tries again */
 }
 
-/* One sample of a thread that does not come to it by itself. */
+/* Sample a thread that has not done so itself. */
 static void read_it_ourselves(Sampler *self) {
     if (!TAKE(wanted) || !GET(running)) return;
     PyFrameObject *frame = frame_of(self->thread);
@@ -207,7 +207,7 @@ static PyObject *sampler_run(Sampler *self, PyObject *args) {
     self->beside = before + read_clock(CLOCK_THREAD_CPUTIME_ID);
     SET(running, 0);
     if (GET(queued))
-        self->ended = 1; /* the pending call gives our reference back */
+        self->ended = 1; /* the pending call releases our reference */
     else
         Py_DECREF(self);
     self->schedstat = -1;

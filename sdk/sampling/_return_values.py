@@ -1,7 +1,7 @@
-"""Functions of the user that return the same in every step: a constant that is computed again and again.
+"""User functions that return the same value in every step: a constant computed again and again.
 
-Told from what they return (a checksum of arrays and CPU tensors), so it holds for a function that reads
-globals as well as for one with arguments. What lies on a device is not read: that would wait for it.
+Judged by what they return (a checksum of arrays and CPU tensors), so it works for functions that read globals
+as well as for those with arguments. Values on a device are not read: that would wait for it.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from types import CodeType
 from typing import Any
 
 MOST_CALLS = 3
-"""A choice: calls of one function in a step that are compared."""
+"""Chosen: calls of one function compared per step."""
 MOST_BYTES = 4 << 20
-"""A choice: of larger arrays a checksum covers only evenly spaced elements, about this many bytes."""
+"""Chosen: in larger arrays, a checksum covers only evenly spaced elements, about this many bytes."""
 LEAST_PAIRS = 1
-"""Steps that must agree with the one before them: a step of many calls is profiled only twice."""
+"""Steps that must agree with the previous one: a step with many calls is profiled only twice."""
 _FEW = 8
-"""A choice: items at either end of a container that are compared."""
+"""Chosen: items compared at either end of a container."""
 _PLAIN = (str, bytes, int, float, bool, type(None))
 
 
 class ReturnValues:
-    """Checksums of what each function returned in this step and in the one before."""
+    """Checksums of what each function returned in this step and the previous one."""
 
     def __init__(self) -> None:
         self._now: dict[CodeType, list[int | None]] = {}
@@ -33,7 +33,7 @@ class ReturnValues:
         self._changed: set[CodeType] = set()
 
     def returned(self, code: CodeType, value: Any) -> None:
-        """A call has ended. A function that has once returned something else is left alone."""
+        """A call has ended. A function that once returned something different is ignored."""
         if code in self._changed:
             return
         fingerprints = self._now.setdefault(code, [])
@@ -44,7 +44,7 @@ class ReturnValues:
                 fingerprints.append(None)
 
     def step(self) -> None:
-        """A step has ended: compare it with the one before."""
+        """A step has ended: compare it with the previous one."""
         for code, fingerprints in self._now.items():
             before = self._before.get(code)
             if None in fingerprints or (before is not None and before != fingerprints):
@@ -54,7 +54,7 @@ class ReturnValues:
         self._before, self._now = self._now, {}
 
     def constant(self, file: str, line: int, name: str) -> bool:
-        """Whether the function around this line has returned the same in all steps seen."""
+        """Whether the function around this line returned the same in every step seen."""
         return any(
             pairs >= LEAST_PAIRS and code not in self._changed and _holds(code, file, line, name)
             for code, pairs in self._pairs.items()
@@ -69,7 +69,7 @@ def _holds(code: CodeType, file: str, line: int, name: str) -> bool:
 
 
 def fingerprint(value: Any) -> int | None:
-    """A number that identifies the value; None where there is none: no array in it, or not readable."""
+    """A number that identifies the value; None if it has no array or cannot be read."""
     if isinstance(value, tuple | list):
         fingerprints = [_part(one) for one in (*value[:_FEW], *value[-_FEW:])]
         told = any(not isinstance(one, _PLAIN) for one in value[:_FEW]) or len(value) > _FEW
@@ -84,13 +84,13 @@ def _part(value: Any) -> int | None:
 
 
 def _array(value: Any) -> int | None:
-    """Checksum of an array's bytes; of a large one, of evenly spaced elements."""
+    """Checksum of an array's bytes; for a large one, of evenly spaced elements."""
     torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
     if torch is not None and isinstance(value, torch.Tensor):
         if value.requires_grad or value.device.type != "cpu" or value.layout != torch.strided:
             return None
         if value.numel() * value.element_size() > MOST_BYTES and not value.is_contiguous():
-            return None  # an expanded view may be far larger than what is behind it
+            return None  # an expanded view may be far larger than its storage
         flat = value.detach().reshape(-1)
         flat = flat[:: 1 + flat.numel() * flat.element_size() // MOST_BYTES].contiguous()
         raw = flat.view(torch.uint8).numpy() if flat.numel() > 1 else None

@@ -1,7 +1,7 @@
-"""The stack samplers: the C one where it is built, else one that uses `faulthandler`.
+"""The stack samplers: the C one if it was built, else one that uses `faulthandler`.
 
-Both run in a thread of their own and give raw samples, (phase, ns, ns on a core, ns waiting for one, stack).
-What a stack says is looked up later, by `frames`, when the loop is not being watched.
+Both run in their own thread and return raw samples: (phase, ns, ns on a core, ns waiting for one, stack).
+Stacks are decoded later, by `frames`, when the loop is not being watched.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from ._thread_clock import ThreadClock
 
 RawSample = tuple[int, int, int, int, Any]
 _LOWEST_SWITCH_S = 0.0005
-"""A choice: how often a thread that waits for the interpreter lock asks for it at most."""
+"""Chosen: shortest interval at which a thread waiting for the interpreter lock asks for it."""
 
 
 class Subject(Protocol):
-    """What is sampled: `phase` is a number, below zero when there is nothing to see."""
+    """What is sampled: `phase` is a number, negative when there is nothing to sample."""
 
     @property
     def phase(self) -> int: ...
 
 
 class Sampler(Protocol):
-    """Samples one thread; `run` is called in a thread of its own."""
+    """Samples one thread; `run` is called in a separate thread."""
 
     @property
     def spent_ns(self) -> int: ...
@@ -44,8 +44,8 @@ class Sampler(Protocol):
 
 
 class FaulthandlerSampler:
-    """For where there is no C compiler. Reading a stack takes it a few hundred microseconds with the
-    interpreter lock held, so it keeps the time between two samples long enough for its share."""
+    """Used where there is no C compiler. Reading a stack holds the interpreter lock for a few hundred
+    microseconds, so it spaces samples far enough apart to stay within its share."""
 
     def __init__(self, subject: Subject, thread: int) -> None:
         self._subject = subject
@@ -88,7 +88,7 @@ class FaulthandlerSampler:
     def _phase(self) -> int:
         try:
             return self._subject.phase
-        except ValueError:  # the ring is growing right now
+        except ValueError:  # the ring is growing
             return -1
 
     def stop(self) -> None:
@@ -112,7 +112,7 @@ BestSampler = _best()
 
 
 class Lines:
-    """Code objects and offsets → frames; each is looked up once."""
+    """Code objects and offsets → frames; each is looked up only once."""
 
     def __init__(self) -> None:
         self._frames: dict[tuple[CodeType, int], Frame] = {}

@@ -1,8 +1,8 @@
-"""Another thread's stack, read in one piece.
+"""Another thread's stack, read all at once.
 
-Walking the frame objects of a thread that runs is not safe: between two reads it goes on, and a frame
-that has returned or yielded meanwhile can take the whole process down. `faulthandler` reads all of a
-stack in C while it holds the interpreter lock, and gives it as text.
+Walking the frame objects of a running thread is not safe: it continues between two reads, and a frame that
+has returned or yielded meanwhile can crash the whole process. `faulthandler` reads a whole stack in C while
+holding the interpreter lock, and returns it as text.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import NamedTuple
 _LINE = re.compile(r'^  File "(.*)", line (\d+) in (.*)$', re.MULTILINE)
 _ESCAPE = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8}))")
 _MOST_BYTES = 256 * 1024
-"""A choice: faulthandler writes at most 100 frames a thread, so this holds dozens of threads."""
+"""Chosen: faulthandler writes at most 100 frames per thread, so this holds dozens of threads."""
 
 
 class Frame(NamedTuple):
@@ -27,7 +27,7 @@ class Frame(NamedTuple):
 
 
 class StackReader:
-    """Reads the stack of one thread, as often as wanted."""
+    """Reads the stack of one thread, repeatedly."""
 
     def __init__(self, thread: int) -> None:
         self._dump = importlib.import_module("faulthandler").dump_traceback
@@ -35,11 +35,11 @@ class StackReader:
         self._fd = _memory_file()
 
     def read(self) -> list[Frame]:
-        """Innermost call first; empty when the thread is not to be seen."""
+        """Innermost call first; empty if the thread is not found."""
         return parse(self.dump(), self._thread)
 
     def dump(self) -> bytes:
-        """The stacks of all threads as text: `parse` finds the one that is wanted, when there is time."""
+        """The stacks of all threads as text; `parse` finds the right one later, when there is time."""
         os.ftruncate(self._fd, 0)
         os.lseek(self._fd, 0, os.SEEK_SET)
         self._dump(self._fd, all_threads=True)
@@ -50,7 +50,7 @@ class StackReader:
 
 
 def parse(text: bytes, thread: int) -> list[Frame]:
-    """The frames of a thread. Its line begins with "Thread", or with "Current thread" if it asks itself."""
+    """The frames of a thread. Its line begins with "Thread", or "Current thread" if it is the caller."""
     at = text.find(f"hread 0x{thread:016x} ".encode())
     if at < 0:
         return []
@@ -60,7 +60,7 @@ def parse(text: bytes, thread: int) -> list[Frame]:
 
 
 def _plain(text: str) -> str:
-    """Names as they are: what is not ASCII comes escaped."""
+    """The plain name: non-ASCII characters arrive escaped."""
     if "\\" not in text:
         return text
     return _ESCAPE.sub(lambda found: chr(int(next(filter(None, found.groups())), 16)), text)

@@ -1,5 +1,5 @@
-"""How long another thread was on a core, and how long it queued for one. The rest is waiting for
-something outside: on a busy machine that is not the same as not running."""
+"""How long another thread was on a core, and how long it queued for one. The rest is waiting for something
+outside: on a busy machine, that is not the same as not running."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import time
 
 
 class ThreadClock:
-    """(ns on a core, ns in the run queue) of a thread so far. Where the system does not say, the
-    first is wall time."""
+    """(ns on a core, ns in the run queue) of a thread so far. Where the system does not tell, the first is
+    wall time."""
 
     def __init__(self, thread: int) -> None:
         self.fd = _schedstat(thread)
-        """The kernel's file about the thread; below zero where there is none."""
+        """The kernel's file about the thread; negative if there is none."""
         self._clock = _cpu_clock(thread) if self.fd < 0 else None
 
     def read(self) -> tuple[int, int]:
@@ -35,7 +35,7 @@ class ThreadClock:
 
 
 def _schedstat(thread: int) -> int:
-    """Linux: a small file that stays open, one read a sample."""
+    """Linux: a small file that stays open; one read per sample."""
     native = next((one.native_id for one in threading.enumerate() if one.ident == thread), None)
     try:
         fd = os.open(f"/proc/self/task/{native}/schedstat", os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))

@@ -1,8 +1,8 @@
-"""Which line of the user's code the time goes to, from a short-lived sampling thread.
+"""Which lines of the user's code take the time, from a short-lived sampling thread.
 
-Sampling another thread's stack neither changes what the code computes nor what dynamo sees. While samples are
-taken they are only kept; what they say is worked out afterwards. Each sample also says how long the sampled
-thread ran: that tells working from waiting.
+Sampling another thread's stack changes neither what the code computes nor what dynamo sees. During sampling,
+samples are only stored; they are evaluated afterwards. Each sample also says how long the sampled thread ran,
+which distinguishes working from waiting.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from ._stacks import Frame
 from ._thread_clock import ThreadClock
 
 ENOUGH = 120
-"""A choice: samples in one window. A line with a tenth of the time is then seen about twelve times."""
+"""Chosen: samples in one window. A line with a tenth of the time is then seen about twelve times."""
 MAX_WINDOWS = 4
-"""A choice: full windows after which a profile gets no more samples."""
+"""Chosen: full windows after which a profile gets no more samples."""
 LONGEST_S = 3.0
-"""A choice: seconds a window lasts at most, however slow the steps."""
+"""Chosen: most seconds a window lasts, however slow the steps."""
 _JOIN_S = 0.5
-"""A choice: seconds to wait for the sampling thread; it sleeps a few milliseconds at most."""
+"""Chosen: seconds to wait for the sampling thread, which sleeps at most a few milliseconds."""
 FRAMEWORKS = (
     "transformers",
     "lightning",
@@ -36,11 +36,12 @@ FRAMEWORKS = (
     "ultralytics",
     "skorch",
 )
-"""Packages that run the training loop themselves: what is to be changed is a setting of theirs."""
+"""Packages that run the training loop themselves: what to change is one of their settings."""
 
 
 class Hotspots:
-    """Samples one thread for a while and adds up. `subject.phase` numbers what it does; `name` names it."""
+    """Samples one thread for a while and sums up. `subject.phase` is the number of its phase; `name` names
+    it."""
 
     def __init__(self, thread: int, subject: Subject, name: Callable[[int], str]) -> None:
         self._thread = thread
@@ -50,19 +51,19 @@ class Hotspots:
         self._ended: Any = None
         """A lock that the sampling thread holds while it runs."""
         self._seen: list[list[RawSample]] = []
-        """Samples by step, until `evaluate` adds them up."""
+        """Samples by step, until `evaluate` sums them."""
         self._code = Lines()
         self._lines = HotLines()
         self._forgotten = 0
 
     @property
     def samples(self) -> int:
-        """Samples since the begin, or since `forget`."""
+        """Samples since the start or since `forget`."""
         return (self._sampler.taken if self._sampler else 0) - self._forgotten
 
     @property
     def spent_ns(self) -> int:
-        """What sampling took so far: of the sampled thread, and of a core beside it."""
+        """What sampling has cost so far: in the sampled thread and in its own."""
         return self._sampler.spent_ns if self._sampler else 0
 
     @property
@@ -77,7 +78,7 @@ class Hotspots:
     def start(self, every_s: float) -> None:
         if self.running or self.samples >= ENOUGH * MAX_WINDOWS:
             return
-        # Not a `threading.Thread`: Python code runs when one is freed, and a Ctrl-C at that moment is lost.
+        # Not a `threading.Thread`: freeing one runs Python code, and a Ctrl-C at that moment would be lost.
         ended = _thread.allocate_lock()
         ended.acquire()
         _thread.start_new_thread(self._run, (every_s, ended))
@@ -86,7 +87,7 @@ class Hotspots:
     def _run(self, every_s: float, ended: Any) -> None:
         try:
             self._sample(every_s)
-        except Exception:  # noqa: BLE001 — at interpreter exit anything may be gone; a sample less is no matter
+        except Exception:  # noqa: BLE001 — at interpreter exit anything may be gone; losing a sample is harmless
             return
         finally:
             ended.release()
@@ -100,7 +101,7 @@ class Hotspots:
         clock.close()
 
     def step(self) -> None:
-        """A step (a batch) has ended: what was seen in it counts. After the last one nothing does."""
+        """A step (a batch) has ended: its samples count. Those after the last step do not."""
         if self._sampler is not None and (taken := self._sampler.take()):
             self._seen.append(taken)
 
@@ -112,13 +113,13 @@ class Hotspots:
             self._ended.release()
 
     def forget(self) -> None:
-        """Begin anew: the run may have changed since."""
+        """Start over: the run may have changed since."""
         self._lines.forget()
         self._seen = []
         self._forgotten += self.samples
 
     def evaluate(self) -> HotLines:
-        """The lines, with everything seen up to now added up."""
+        """The lines, with everything seen so far summed."""
         seen, self._seen = self._seen, []
         for step in seen:
             found = [(raw, self._code.frames(raw[-1])) for raw in step]
@@ -133,12 +134,12 @@ class Hotspots:
         recomputed = any(frame.file.endswith(CHECKPOINT) for frame in frames)
         framework = _framework(frames) if name == "backward" else ""
         called = f"{library_module(entered.file)}.{entered.name}" if entered is not None else ""
-        spent = max(0, ns - queued)  # others had the core meanwhile: that is no work of this line
+        spent = max(0, ns - queued)  # others had the core meanwhile: not this line's work
         return Sample(name, places, spent, cpu, innermost, called, recomputed, framework)
 
 
 def _user_frames(frames: list[Frame]) -> tuple[tuple[Place, ...], Frame | None]:
-    """The frames of user code, innermost first (else the leaf); the library's frame called from the first."""
+    """The frames of user code, innermost first (else the leaf); the library frame called from the first."""
     users: list[Place] = []
     entered: Frame | None = None
     below: Frame | None = None

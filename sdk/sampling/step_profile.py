@@ -1,8 +1,8 @@
 """What a loop calls, in a few steps: how often each user line calls something (a Python loop, or one big
 call?), prints, reads of device values, copies to the device.
 
-A profile function and nothing patched: dynamo knows torch's functions by identity, and a patched one
-would break a graph. Not where a profiler is already installed.
+It uses a profile function and patches nothing: dynamo knows torch's functions by identity, and a patched one
+would break a graph. It does not run if another profile function is installed.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from ._hot_lines import CHECKPOINT, MODULE
 from ._return_values import ReturnValues
 
 MOST, LEAST = 40_000, 2_000
-"""A choice: calls after which profiling stops. The budget says how many between these; with fewer than the
-least not one step of a usual loop would be counted."""
+"""Chosen: limits for the number of calls after which profiling stops; the budget sets it within these. With
+fewer than the least, not even one step of a usual loop would be counted."""
 _EVENT_NS = 1_500
-"""What an event is taken to cost before one was measured."""
+"""Assumed cost of an event before one has been measured."""
 _TIMED_EVERY = 64
 _ENTER_NS = 300
-"""A choice: one event in this many is timed; the interpreter's own cost around it is estimated."""
+"""Chosen: one event in this many is timed; the interpreter's own cost around it is estimated."""
 _SYNCS = frozenset(("item", "cpu", "tolist", "numpy", "__bool__", "__float__", "__int__"))
 _COPIES = frozenset(("to", "cuda"))
 _OPTIMIZERS = os.path.join("torch", "optim", "")
-"""Torch's own optimizers read their step counts: nothing the user could leave out."""
+"""torch's own optimizers read their step counts, which the user cannot avoid."""
 _COUNTED = ("sync.items", "sync.seconds", "log.prints", "log.seconds", "checkpoint.blocks")
 _LOGGING = os.path.join("logging", "__init__.py")
 _CALLS = {"handle": (_LOGGING, "log.prints"), "checkpoint": (CHECKPOINT, "checkpoint.blocks")}
-"""Functions of libraries whose calls are counted: by name, the file they are in and what they count as."""
+"""Library functions whose calls are counted: name → their file, and what they count as."""
 
 
 class StepProfile:
@@ -63,11 +63,11 @@ class StepProfile:
 
     @property
     def _call_ns(self) -> int:
-        """Two events: a call, and its return."""
+        """Two events: a call and its return."""
         return 2 * (_ENTER_NS + self._timed_ns // self._timed if self._timed else _EVENT_NS)
 
     def start(self, thread: int, budget_ns: int) -> bool:
-        """Begin to count; False where it cannot be."""
+        """Begin counting; False if impossible."""
         if sys.getprofile() is not None or threading.get_ident() != thread:
             return False
         self._lines.clear()
@@ -84,7 +84,7 @@ class StepProfile:
         return True
 
     def step(self) -> None:
-        """A step has ended; more only while the budget lasts."""
+        """A step has ended; continue only while the budget lasts."""
         if self.on:
             self._steps += 1
             self.return_values.step()
@@ -93,7 +93,7 @@ class StepProfile:
 
     @property
     def steps(self) -> int:
-        """Whole steps seen by the newest profile."""
+        """Whole steps seen by the latest profile."""
         return self._steps
 
     def stop(self) -> None:
@@ -103,7 +103,7 @@ class StepProfile:
             self._writes = _writes() - self._written
 
     def scalars(self) -> dict[str, float]:
-        """Everything per step; nothing when not one whole step was seen."""
+        """Everything per step; empty if no whole step was seen."""
         if not self._steps:
             return {}
         found = {f"{name}_per_step": value / self._steps for name, value in self._counts.items()}
@@ -116,7 +116,7 @@ class StepProfile:
         return {key: round(count / steps) for key, count in self._lines.items() if count >= steps}
 
     def _event(self, frame: FrameType, event: str, argument: Any) -> None:
-        """An exception here would come out of the user's line: none may."""
+        """An exception here would surface in the user's line, so none may escape."""
         try:
             if self._region.holds(frame, event):
                 self._count(event == "call")
@@ -124,7 +124,7 @@ class StepProfile:
                 self._see(frame, event, argument)
             else:
                 self._time(frame, event, argument)
-        except Exception:  # noqa: BLE001 — see above; then without counts
+        except Exception:  # noqa: BLE001 — see above; do without counts
             self.on = False
             sys.setprofile(None)
 
@@ -151,7 +151,7 @@ class StepProfile:
             self.return_values.returned(frame.f_code, argument)
 
     def _line(self, caller: FrameType) -> bool:
-        """Count a call; True when it is made by a line of the user's."""
+        """Count a call; True if a user line makes it."""
         if not self._count(1) or not is_user_file(caller.f_code.co_filename):
             return False
         key = (caller.f_code.co_filename, caller.f_lineno or 0)
@@ -159,20 +159,20 @@ class StepProfile:
         return True
 
     def _count(self, calls: int) -> bool:
-        """Whether there may be more of them."""
+        """Count calls; returns whether more are allowed."""
         self._left -= calls
         if self._left < 0:
             self.stop()
         return self.on
 
     def _note(self, caller: FrameType, name: str, function: Any) -> None:
-        """Remember which function written in C a line calls."""
+        """Remember which C function a line calls."""
         called = self.seen.called.setdefault((caller.f_code.co_filename, caller.f_lineno or 0), {})
         if name not in called:
             called[name] = _dotted(name, function)
 
     def _enter(self, frame: FrameType, caller: FrameType) -> None:
-        """Remember which library function a line calls, and a module's gradients."""
+        """Remember which library function a line calls, and whether a module is called with gradients."""
         code = frame.f_code
         if is_user_file(code.co_filename):
             return
@@ -205,11 +205,11 @@ class StepProfile:
             self._began = 0
 
     def _waits(self, tensor: Any) -> bool:
-        """On a device, reading a value waits for it; a counter in host memory is no such value."""
+        """Reading a value on a device waits for it; reading a counter in host memory does not."""
         return "transfer.copies" not in self._counts or tensor.device.type != "cpu"
 
     def _copy(self, tensor: Any, frame: FrameType) -> None:
-        """A tensor in host memory is moved. Whether it blocks is told by the source line."""
+        """A tensor in host memory is moved. The source line tells whether that blocks."""
         if tensor.device.type != "cpu" or tensor.dim() == 0:
             return
         text = linecache.getline(frame.f_code.co_filename, frame.f_lineno or 0)
@@ -241,7 +241,7 @@ def _cuda_in_use() -> bool:
 
 
 def _writes() -> int:
-    """Write calls of this process so far; 0 where the kernel does not tell. The ring makes none."""
+    """Write calls by this process so far; 0 where the kernel does not tell. The ring makes none."""
     try:
         with open("/proc/self/io", "rb") as file:
             for line in file:

@@ -1,8 +1,8 @@
-"""When a few steps are sampled: hot lines, and what the loop does that costs (prints, `.item()`, copies).
+"""When to sample a few steps: for hot lines, and for expensive calls in the loop (prints, `.item()`, copies).
 
-Windows are short and early, so that a run of forty steps has its diagnosis; then rare. They have a budget:
-the next one waits until the run is long enough for what it will cost. What samples say is looked up when the
-run is old enough for that, or at its end. The steps in a window are flagged and in no steady figure.
+Windows are short and early, so that a run of forty steps gets its diagnosis; then rare. They have a budget:
+the next one waits until the run is long enough to afford it. Samples are evaluated when the run can afford
+that, or at its end. The steps in a window are flagged and excluded from the steady figures.
 """
 
 from __future__ import annotations
@@ -20,34 +20,33 @@ from .hotspots import ENOUGH, Hotspots
 from .step_profile import StepProfile
 
 FIRST_STEP = 3
-"""After the warm-up steps every run has (`recorder.WARMUP_STEPS`)."""
+"""After the warm-up steps, which every run has (`recorder.WARMUP_STEPS`)."""
 QUICK_NS, QUICK_FIRST_STEP = 50_000_000, 8
-"""A choice. Quick steps can wait a little longer: a run of a dozen must keep some that are not sampled."""
+"""Chosen: with quick steps, sampling starts a little later: a run of a dozen must keep some unsampled."""
 WINDOW_STEPS = 8
-"""A choice: enough steps for lines that do not run in each of them, few enough for a run of forty."""
+"""Chosen: enough steps to see lines that do not run in every step, few enough for a run of forty."""
 PROFILE_STEPS = 4
-"""Steps at a window's end in which calls are counted; not the sampled ones, because profiling slows calls."""
+"""Steps at a window's end in which calls are counted; they are not sampled, because profiling slows calls."""
 WANTED = 360
-"""Samples until the profile is good (three full windows); after that a fresh one every `AGAIN_NS`."""
+"""Samples for a good profile (three full windows); after that, a fresh one every `AGAIN_NS`."""
 AGAIN_NS = 600 * 10**9
-"""A choice: ten minutes between profiles keep the cost of sampling out of a long run."""
+"""Chosen: ten minutes between profiles keep the cost of sampling negligible in a long run."""
 SLOWER, SLOWER_PROFILES = 1.4, 4
-"""A choice: a run whose steps have become this much longer is sampled again, up to this many times."""
+"""Chosen: a run whose steps have become this much longer is sampled again, up to this many times."""
 _SHORTEST_S, _LONGEST_S, _SAMPLES_PER_STEP = 0.0004, 0.004, 20
-"""A choice: seconds between samples. Twenty in a step tell its lines apart; more often, sampling would be
-what is seen, and less often, a window would have too few."""
+"""Chosen: seconds between samples. Twenty per step tell its lines apart; with more, we would see the sampling
+itself, and with fewer, a window would have too few."""
 _MORE = 4
-"""A choice: samples are looked up again when there are so many times more: that costs far more than to take
-them."""
+"""Chosen: samples are evaluated again once there are this many times more: evaluating costs far more than
+sampling."""
 _SAMPLE_NS, _EVALUATION_NS = 40_000, 25_000_000
-"""What a sample, and looking up what a window's samples say, is taken to cost before the first was
-measured."""
+"""Assumed cost of a sample, and of evaluating a window's samples, before the first has been measured."""
 _CHECK_EVERY, _SECOND_NS = 64, 1_000_000_000
-"""A choice: steps between checks whether a new window is due, or as many as fit into a second."""
+"""Chosen: steps between checks for whether a new window is due, or fewer, if fewer fit into a second."""
 
 
 class SamplingWindows:
-    """Opens and closes the windows; `found` gets what a window found, as config and scalars."""
+    """Opens and closes the windows; `found` receives a window's findings as config and scalars."""
 
     def __init__(self, recorder: Recorder, found: Callable[[dict[str, Any], dict[str, float]], None]) -> None:
         self._recorder = recorder
@@ -57,15 +56,15 @@ class SamplingWindows:
         self._budget = Budget(time.monotonic_ns())
         self._switches = Switches()
         self._sampling_costs, self._evaluation_ns = ENOUGH * _SAMPLE_NS, _EVALUATION_NS
-        """What the next window, and looking up what it found, will probably cost."""
+        """What the next window, and evaluating it, will probably cost."""
         self._sampling_ns = self._profile_ns = 0
-        """What is accounted for."""
+        """Costs already accounted for."""
         self._open = self._sampling = self._profiled = self._due = self._untold = False
         self._told = 0
-        """Samples there were when it was last looked up what they say."""
+        """Number of samples at the last evaluation."""
         self._steps = self._sampled = 0
         self._again = self._next = 0
-        """When, and at which step, the next window may begin."""
+        """The time and the step from which the next window may begin."""
         self._usual = 0
         self._slower = self._fresh = 0
         recorder.next_sample = FIRST_STEP
@@ -75,7 +74,7 @@ class SamplingWindows:
         return self._open
 
     def step(self, steps: int, now: int, duration: int) -> None:
-        """Step `steps` has been committed, and `next_sample` asked for it."""
+        """Step `steps` has been committed, and `next_sample` asked to be told."""
         if self._open:
             self._continue(steps, now)
         elif steps < QUICK_FIRST_STEP and duration < QUICK_NS:
@@ -93,13 +92,13 @@ class SamplingWindows:
         return steps >= self._next and (now >= self._again or self._has_slowed(duration))
 
     def _wait(self, steps: int, duration: int) -> None:
-        """Look again after some steps, or at the next window's; at once while steps seem to be slower."""
+        """Check again after some steps or at the next window's step; at once while steps seem slower."""
         later = 1 if self._slower else max(1, min(_CHECK_EVERY, _SECOND_NS // max(1, duration)))
         ahead = self._next - steps
         self._recorder.next_sample = steps + (min(later, ahead) if ahead > 0 else later)
 
     def _has_slowed(self, duration: int) -> bool:
-        """Several steps in a row are longer than at the last profile: it no longer says where time goes."""
+        """Whether several steps in a row took longer than at the last profile, so it is out of date."""
         wanted = self._fresh < SLOWER_PROFILES and duration > SLOWER * self._usual
         self._slower = self._slower + 1 if wanted else 0
         if self._slower < 3:
@@ -125,7 +124,7 @@ class SamplingWindows:
 
     def _continue(self, steps: int, now: int) -> None:
         """First the sampling thread runs, then calls are counted, then the window closes. The step after it
-        has our own work in it, so it is flagged as well."""
+        contains our own work, so it is flagged as well."""
         self._recorder.next_sample = steps + 1
         self._recorder.flag_next(ring.F_SAMPLED)
         self._hotspots.step()
@@ -155,13 +154,13 @@ class SamplingWindows:
             self._again = now + AGAIN_NS
 
     def close(self) -> None:
-        """The run ends: close an open window, and say what was found if that was not affordable before."""
+        """The run ends: close an open window, and evaluate what was not affordable before."""
         if self._open:
             self._close_window()
         if self._untold:
             began = time.monotonic_ns()
             self._tell()
-            self._recorder.spent_ns += time.monotonic_ns() - began  # no mark has timed it
+            self._recorder.spent_ns += time.monotonic_ns() - began  # no mark timed it
 
     def _close_window(self) -> None:
         self._open = self._sampling = False
@@ -173,19 +172,19 @@ class SamplingWindows:
         self._account()
 
     def _tell(self) -> None:
-        """Look up what the samples say and hand it over."""
+        """Evaluate the samples and hand over the findings."""
         began, cpu = time.monotonic_ns(), time.thread_time_ns()
         self._due = self._untold = False
         self._told = self._hotspots.samples
         self._found(self._evaluate(), self._profile.scalars())
         self._evaluation_ns = time.thread_time_ns() - cpu
         self._budget.spend(self._evaluation_ns)
-        # The mark around this counts the time it took, and on a busy machine others had most of it.
+        # The surrounding mark counts wall time, and on a busy machine others had most of it.
         self._recorder.spent_ns -= time.monotonic_ns() - began - self._evaluation_ns
 
     def _evaluate(self) -> dict[str, Any]:
         lines = self._hotspots.evaluate()
-        if self._profile.steps:  # one that was cut short says less than the one before it
+        if self._profile.steps:  # one that was cut short tells less than the previous one
             lines.calls = self._profile.calls()
             lines.return_values = self._profile.return_values
             lines.seen = self._profile.seen
@@ -197,7 +196,7 @@ class SamplingWindows:
         return config
 
     def _account(self) -> None:
-        """What the window has cost beside the marks, which time themselves."""
+        """Account for the window's cost outside the marks, which time themselves."""
         sampling, profile = self._hotspots.spent_ns, self._profile.spent_ns
         self._sampling_costs = sampling - self._sampling_ns
         beside = self._sampling_costs + profile - self._profile_ns

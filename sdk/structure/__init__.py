@@ -1,4 +1,4 @@
-"""What the syntax tree of the user's code says about its training loop: what a step needs, what it does not.
+"""What the syntax tree of the user's code reveals about its training loop: what a step needs and does not.
 
-Only the language and the names of library functions decide here, never the user's own names.
+Judged only by the language and the names of library functions, never by the user's own names.
 """

@@ -1,6 +1,6 @@
-"""Library functions by what they do: the job a call does beside the training, and whether it waits.
+"""Library functions by what they do: the job a call does besides the training, and whether it waits.
 
-The table is keyed by dotted names: as a script writes them ("torch.save"), and as the running interpreter
+The table is keyed by dotted names: as a script writes them ("torch.save") and as the running interpreter
 knows the function ("torch.serialization.save").
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 
 _METHODS = "?"
-"""A pattern that begins with this is a method of an object whose class is not known."""
+"""A pattern that begins with this is a method of an object of unknown class."""
 _JOBS: dict[str, tuple[str, ...]] = {
     "sleep": ("time.sleep",),
     "gc": ("gc.collect", "torch.cuda.empty_cache", "torch.cuda.memory.empty_cache", "*._cuda_emptyCache"),
@@ -70,13 +70,13 @@ _JOBS: dict[str, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 _NOT = ("*.__iter__", "*.__next__", "tqdm.*.__*")
-"""Iterating through a library is not the library's job: what it iterates is."""
+"""Iterating through a library is not its job; what is iterated is."""
 ORDER = tuple(_JOBS)
-"""Jobs as they come first where a line does several: a line that prints a value read from a tensor prints."""
+"""Precedence of jobs if a line does several: a line that prints a value read from a tensor prints."""
 BLOCKING = frozenset(("sleep", "save", "file", "process", "network", "read"))
-"""Jobs in which the thread waits for something outside it, or may."""
+"""Jobs in which the thread waits, or may wait, for something outside."""
 SINKS = frozenset(("sleep", "gc", "save", "plot", "log", "file", "process", "network"))
-"""Jobs whose calls change nothing the training reads: they take values and give them to the outside."""
+"""Jobs whose calls change nothing the training reads: they only pass values to the outside."""
 _RANDOM = (
     "torch.rand*", "torch.normal", "torch.bernoulli", "torch.multinomial", "torch.poisson", "numpy.random.*",
     "random.*", "torch.distributions.*", "torch.nn.functional.*dropout*", "?.random_", "?.normal_",
@@ -102,8 +102,8 @@ _NO_GRAD = (
 
 
 class _Names:
-    """Dotted names, some with `*` for anything. Compiled as regular expressions they would cost a run tens of
-    milliseconds, to be asked a few hundred times."""
+    """Dotted names, some with `*` for anything. Compiling them as regular expressions would cost a run tens
+    of milliseconds, for a few hundred lookups."""
 
     def __init__(self, patterns: tuple[str, ...]) -> None:
         parts = [one.split("*") for one in patterns]
@@ -120,7 +120,7 @@ class _Names:
 
 
 def _fits(name: str, parts: list[str]) -> bool:
-    """Whether the parts come in this order: the first at the beginning, the last at the end."""
+    """Whether the parts occur in this order: the first at the beginning, the last at the end."""
     at, end = len(parts[0]), len(name) - len(parts[-1])
     if at > end or not (name.startswith(parts[0]) and name.endswith(parts[-1])):
         return False
@@ -140,15 +140,15 @@ _BY_FLAG = {
 
 
 def _spellings(api: str) -> tuple[str, ...]:
-    """The names a call may have in the table. "torch.optim.Adam().step" is "torch.optim.Adam.step", and as
-    what a function returns may be of any class, "?.step"."""
+    """The names a call may have in the table. "torch.optim.Adam().step" is "torch.optim.Adam.step" and,
+    since a function may return an object of any class, "?.step"."""
     _, made, method = api.rpartition("().")
     return (api, api.replace("()", ""), f"{_METHODS}.{method}") if made else (api,)
 
 
 @cache
 def job(api: str) -> str:
-    """What a library function does beside the training; empty when nothing in the table."""
+    """What a library function does besides the training; empty if it is not in the table."""
     if _BY_FLAG["not"].match(api):
         return ""
     found = (kind for name in _spellings(api) for kind, names in _BY_JOB.items() if names.match(name))
@@ -161,17 +161,17 @@ def _flagged(flag: str, api: str) -> bool:
 
 
 def draws(api: str) -> bool:
-    """It gives something random."""
+    """Whether it returns something random."""
     return _flagged("random", api)
 
 
 def updates(api: str) -> bool:
-    """It is part of the update: gradients, the optimizer, clipping, other ranks, the state of torch."""
+    """Whether it is part of the update: gradients, the optimizer, clipping, other ranks, torch's state."""
     return _flagged("update", api)
 
 
 def makes_optimizer(api: str) -> bool:
-    """It is a class of torch's that updates parameters."""
+    """Whether it is a torch class that updates parameters."""
     other = api.startswith(("torch.optim.lr_scheduler", "torch.optim.swa_utils"))
     return api.startswith("torch.optim.") and not other and api.rpartition(".")[2][:1].isupper()
 

@@ -1,8 +1,8 @@
 """What one statement reads, binds and changes, including through the user's own functions.
 
 A place is a name in its scope or an attribute of `self`, as text: "train.py:fit|loss", "train.py:Net.self|w".
-What a call does is known for functions of the user's (their statements are read), for the libraries in the
-tables, and for methods of tensors and containers; what is unknown is marked as such, never ignored.
+What a call does is known for the user's functions (their statements are read), for the libraries in the
+tables, and for methods of tensors and containers; anything unknown is marked as such, never ignored.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from .source import Function, Scope, Source
 
 RESULT = "return"
-"""The place of what a function returns; no name of Python's."""
+"""The place of what a function returns; not a valid Python name."""
 
 
 @dataclass(slots=True)
@@ -26,23 +26,23 @@ class Effect:
     reads: set[str] = field(default_factory=set)
     binds: set[str] = field(default_factory=set)
     changes: set[str] = field(default_factory=set)
-    """Objects it changes for certain."""
+    """Objects it certainly changes."""
     maybe: set[str] = field(default_factory=set)
-    """Objects that a call of unknown code may change."""
+    """Objects that a call to unknown code may change."""
     update: bool = False
     """Part of the update itself: backward, the optimizer, clipping, the environment's next step."""
     leads: list[tuple[ast.Call, Source, Function]] = field(default_factory=list)
-    """Calls of the user's own functions in which the update is."""
+    """Calls to the user's own functions that contain the update."""
     opaque: bool = False
-    """Calls something for its effect of which nothing is known."""
+    """Calls something unknown for its effect."""
     leaves: bool = False
-    """Ends the loop or the function, or a round of it."""
+    """Ends the function, the loop or one of its iterations."""
     gradients: bool = False
     """Reads `.grad`."""
     optimizes: bool = False
-    """Makes an optimizer: what it reads are the parameters."""
+    """Creates an optimizer: what it reads are the parameters."""
     carries: set[str] = field(default_factory=set)
-    """Objects whose new value is made from their old one: a running average, a total."""
+    """Objects whose new value depends on the old one: a running average, a total."""
     apis: set[str] = field(default_factory=set)
 
     @property
@@ -52,10 +52,10 @@ class Effect:
 
 @dataclass(slots=True)
 class Summary:
-    """What a function of the user's does, seen from a caller."""
+    """What a user function does, seen from a caller."""
 
     places: str = ""
-    """How its own places begin."""
+    """The prefix of its own places."""
     names: list[str] = field(default_factory=list)
     reads: set[str] = field(default_factory=set)
     changes: set[str] = field(default_factory=set)

@@ -1,4 +1,4 @@
-"""What is done once an epoch, beside the loop over the steps, and what a loop keeps of every step."""
+"""What is done once per epoch, outside the loop over the steps, and what a loop keeps from every step."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _PLAIN = frozenset(("item", "detach", "tolist", "numpy", "float", "int", "str", 
 
 
 Line = tuple[str, int]
-"""A file and a line of it."""
+"""A file and a line number."""
 
 
 def beside_the_steps(reader: Reader, path: Sequence[tuple[str, int]]) -> list[Line]:
-    """Lines done once for each round of the loop around the loop over the steps, what the steps iterate
-    over first. `path` is the call stack of a line of the step, innermost first: the outer loop may be in a
-    caller."""
+    """Lines that run once per iteration of the loop around the loop over the steps; first those that produce
+    what the steps iterate over. `path` is the call stack of a line in the step, innermost first: the outer
+    loop may be in a caller."""
     loops: list[tuple[Source, ast.stmt, Loop]] = []
     for file, line in path:
         source = read(file)
@@ -45,7 +45,7 @@ def beside_the_steps(reader: Reader, path: Sequence[tuple[str, int]]) -> list[Li
 
 
 def _calls(reader: Reader, source: Source, node: ast.stmt) -> bool:
-    """It calls something, and not only to print it."""
+    """Whether it calls something other than to log it."""
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
         api = reader.names(source).resolve(node.value.func, source.scope(node)).api
         return apis.job(api) != "log"
@@ -53,12 +53,12 @@ def _calls(reader: Reader, source: Source, node: ast.stmt) -> bool:
 
 
 def _feeding(reader: Reader, source: Source, node: ast.stmt) -> set[ast.stmt]:
-    """A statement itself, and those that bind what it reads."""
+    """The statement itself, and those that bind what it reads."""
     return {node} | reader.bound_above(reader.effect(source, source.scope(node), node))
 
 
 def kept(flow: Flow, source: Source, line: int) -> list[Line]:
-    """Lines of the loop around a `backward()` that keep a value of every step with its graph."""
+    """Lines of the loop around a `backward()` that keep a value from every step along with its graph."""
     node = source.statement_at(line)
     scope = source.scope_at(line)
     if node is None:
@@ -73,7 +73,7 @@ def kept(flow: Flow, source: Source, line: int) -> list[Line]:
 
 
 def _graph(reader: Reader, source: Source, effects: list[Effect], backward: ast.stmt) -> set[str]:
-    """Names whose value is part of what `backward()` goes through: those it is made from, call by call."""
+    """Names whose values are part of the graph `backward()` traverses, followed call by call."""
     found: set[str] = set()
     todo = [name for one in ast.walk(backward) if isinstance(one, ast.Call) for name in _receiver(one)]
     made = {
@@ -117,7 +117,7 @@ def _carrying(node: ast.AST) -> set[str]:
 
 
 def _keeps(effect: Effect, graph: set[str], reader: Reader, source: Source) -> bool:
-    """It puts a value with its graph into something that outlives the step."""
+    """Whether it puts a value with its graph into something that outlives the step."""
     node = effect.node
     if (
         isinstance(node, ast.Expr)
@@ -134,7 +134,7 @@ def _keeps(effect: Effect, graph: set[str], reader: Reader, source: Source) -> b
 
 
 def _starts_anew(effect: Effect, reader: Reader, source: Source) -> bool:
-    """What it adds to is bound anew in every round before it: a sum within the step."""
+    """Whether what it adds to is rebound before it in every iteration: a sum within the step."""
     place = next(iter(effect.binds & effect.reads))
     binds = definitions(source, effect.node, reader.binder(effect, place))
     loop = source.loops(effect.node)[0]

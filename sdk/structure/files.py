@@ -1,4 +1,4 @@
-"""Whose code a file is, the user's or a library's, and what it is called."""
+"""Whose code a file is, the user's or a library's, and what to call it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _is_user_file(name: str) -> bool:
 
 
 def short_path(name: str) -> str:
-    """Relative to the working directory or the script's when it is below one of them."""
+    """Relative to the working directory or the script's, if below one of them."""
     script = getattr(sys.modules.get("__main__"), "__file__", None)
     for base in (os.getcwd(), os.path.dirname(os.path.abspath(script)) if script else None):
         if base and name.startswith(os.path.join(base, "")):

@@ -2,7 +2,7 @@
 
 The statements of all functions on the way to the update are taken together; where one calls another, its
 arguments and its result link them. From what the update reads, definitions are followed backwards until
-nothing new is found, over the end of a round of the loop as well.
+nothing new is found, also from one iteration of the loop into the previous one.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class Flow:
     def __init__(self, reader: Reader) -> None:
         self.reader = reader
         self.spine: set[ast.stmt] = set()
-        """Statements that are part of the update or lead to it, and the compound ones around them."""
+        """Statements that are part of the update or lead to it, and the compound statements around them."""
         self.step_loops: dict[Loop, bool] = {}
-        """Loops that were asked about: whether a round of it is a step."""
+        """Loops checked so far → whether an iteration is a step."""
         self._effects: dict[ast.stmt, Effect] = {}
         self._scopes: set[Scope] = set()
         self._outside: set[str] = set()
-        """Results that go to code which was not read."""
+        """Results that go to code we have not read."""
         self._passed: dict[str, list[tuple[Effect, set[str]]]] = {}
         """Parameter of a linked function → (the call, what the argument reads)."""
         self._sure: set[ast.stmt] | None = None
@@ -39,8 +39,8 @@ class Flow:
         self._learnt: set[str] = set()
 
     def add(self, source: Source, scope: Scope, *, linked: bool = False) -> None:
-        """Take in a function or a script in which training was seen. If it is not called by one that is
-        already there, what it returns goes to code nobody read."""
+        """Add a function or script in which training was seen. Unless a function already added calls it, its
+        result goes to code we have not read."""
         if scope in self._scopes:
             return
         self._scopes.add(scope)
@@ -56,7 +56,7 @@ class Flow:
 
     @property
     def effects(self) -> list[Effect]:
-        """Of all statements taken in."""
+        """The effects of all statements added."""
         return list(self._effects.values())
 
     def _mark(self, effect: Effect) -> None:
@@ -102,14 +102,14 @@ class Flow:
         return NO
 
     def learns(self, nodes: Iterable[ast.stmt]) -> bool:
-        """What these statements bind is made from parameters on the way to `backward()`: it has gradients,
-        unless they are switched off."""
+        """Whether what these statements bind is computed from parameters on the way to `backward()`: it has
+        gradients, unless they are switched off."""
         self._solve()
         sure = self._sure or set()
         return any(node in sure and self._effects[node].binds & self._learnt for node in nodes)
 
     def _made_from_parameters(self) -> set[str]:
-        """Places whose value depends on what an optimizer was given."""
+        """Places whose values depend on what an optimizer was given."""
         found = {place for one in self._effects.values() if one.optimizes for place in one.reads | one.binds}
         size = -1
         while size != len(found):
@@ -119,7 +119,8 @@ class Flow:
         return found
 
     def _leaves(self, effect: Effect) -> bool:
-        """It ends a function of the training loop, or a loop in which the update is, or a round of it."""
+        """Whether it ends a function of the training loop, or a loop that contains the update, or one of that
+        loop's iterations."""
         if not effect.leaves:
             return False
         if isinstance(effect.node, ast.Return | ast.Raise):
@@ -165,7 +166,7 @@ class _Search:
                     self._changers.setdefault(place, []).append(effect)
 
     def need(self, effect: Effect) -> None:
-        """A step needs this statement, so it needs what that reads and what decides whether it runs."""
+        """A step needs this statement, and so what it reads and what decides whether it runs."""
         if effect.node in self.found:
             return
         self.found.add(effect.node)
@@ -196,7 +197,7 @@ class _Search:
                 self.need(effect)
 
     def _bound(self, place: str, reader: Effect) -> Iterable[Effect]:
-        """Statements that may have bound what is read: by the order of the blocks within a scope."""
+        """Statements that may have bound what is read, by the order of blocks within a scope."""
         own = f"{place_prefix(reader.source, reader.scope)}|"
         if not place.startswith(own):
             return self._binders.get(place, ())

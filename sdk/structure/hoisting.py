@@ -1,4 +1,4 @@
-"""A call whose result is the same in every step, moved before the loop: where that would change nothing."""
+"""Moving a call whose result is the same in every step before the loop, if that changes nothing."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from .flow import Flow
 from .source import Function, Loop
 
 KEPT = "kept"
-"""The name the result gets; not used where the script has it already."""
+"""The name for the result; if the script already uses it, nothing is moved."""
 
 
 def hoist(flow: Flow, effect: Effect, constant: set[str]) -> dict[str, Any] | None:
-    """How to call a function once before the innermost loop: `constant` are functions that returned the same
-    in every step. None where an argument changes in the loop, or the result is changed there."""
+    """How to call a function once before the innermost loop. `constant`: functions that returned the same in
+    every step. None if an argument changes in the loop, or the result is modified there."""
     loops = effect.source.loops(effect.node)
     if not loops or not effect.source.begins_line(effect.node) or not effect.source.begins_line(loops[0]):
         return None
@@ -48,7 +48,7 @@ def _outermost_call(flow: Flow, effect: Effect, constant: set[str]) -> ast.Call 
 
 
 def _stays(flow: Flow, effect: Effect, call: ast.Call, loop: Loop) -> bool:
-    """Nothing the call reads is bound or changed in the loop, and nothing changes what it gave."""
+    """Whether nothing in the loop binds or changes what the call reads, nor changes its result."""
     reads, _ = flow.reader.argument(effect, call)
     inside = set(ast.walk(loop))
     others = [

@@ -1,4 +1,4 @@
-"""What the source says about one line: without gradients, random, always the same, which library call."""
+"""What the source says about a line: without gradients, random, always the same, which library call."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .reader import Reader
 from .source import Definition, Function, Loop, Source, blocks, read
 
 SAMPLE_METHODS = ("__getitem__", "__getitems__", "__iter__", "__next__")
-"""Methods of a data set that torch calls for a sample."""
+"""Methods of a dataset that torch calls to get a sample."""
 _BUILDERS = re.compile(
     r"(torch|numpy|math|\?)\.(arange|cos|diag|exp|eye|full|hanning|linspace|log|logspace|meshgrid|ones|outer|pow|sin"
     r"|sqrt|tensor|zeros|tri[lu](_indices)?)"
 )
-"""Functions that make or map an array."""
+"""Functions that create or map an array."""
 _SIZES = frozenset(("size", "shape", "ndim", "dtype", "device", "numel", "dim"))
 
 
@@ -29,7 +29,7 @@ class Lines:
         self._no_grad: dict[str, list[tuple[int, int]]] = {}
 
     def library_call(self, file: str, line: int) -> str:
-        """The library function with a job that a line calls itself; empty when there is none."""
+        """The library function with a job that the line itself calls; empty if there is none."""
         source = read(file)
         node = source.statement_at(line) if source else None
         if source is None or node is None:
@@ -44,7 +44,7 @@ class Lines:
         return "" if api.startswith("?.") and api[2:] in names.methods else api
 
     def without_gradients(self, file: str, line: int) -> bool:
-        """The line is in a `with torch.no_grad()` block, or in a function decorated with it."""
+        """Whether the line is in a `with torch.no_grad()` block or a function decorated with it."""
         source = read(file)
         if source is None:
             return False
@@ -69,8 +69,8 @@ class Lines:
         return apis.stops_gradients(api) or (api == "torch.set_grad_enabled()" and off == [False])
 
     def drawn(self, path: Sequence[tuple[str, int, str]]) -> bool:
-        """Whether what is made on this way to a sample (innermost call first) is random: the function
-        draws, or a line between it and the method torch calls does, or one uses what was drawn above it."""
+        """Whether what this call stack (innermost first) computes for a sample is random: the function draws,
+        or a line between it and the method torch calls does, or one uses what was drawn above it."""
         asked = next((at for at, (_, _, name) in enumerate(path) if name in SAMPLE_METHODS), None)
         if asked is None:
             return False
@@ -86,7 +86,7 @@ class Lines:
         return any(apis.draws(api) for api in self._reader.summary(source, scope).apis)
 
     def _line_draws(self, file: str, line: int) -> bool:
-        """The statement draws, or reads a name bound by one that does."""
+        """Whether the statement draws, or reads a name bound by one that does."""
         source = read(file)
         node = source.statement_at(line) if source else None
         if source is None or node is None:
@@ -98,8 +98,8 @@ class Lines:
         return any(apis.draws(api) for one in effects for api in one.apis)
 
     def fixed(self, file: str, line: int) -> bool:
-        """The line makes an array that is the same in every step: in a `forward` from nothing but sizes, in
-        a loop from nothing that the loop binds or changes."""
+        """Whether the line creates an array that is the same in every step: in a `forward`, from nothing but
+        sizes; in a loop, from nothing the loop binds or changes."""
         source = read(file)
         around = source.around(line) if source else []
         function = next((one for one in reversed(around) if one.name == "forward"), None)
@@ -123,7 +123,7 @@ class Lines:
         return bool(own) and not effect.reads & moving and not effect.binds & self._reader.objects(moving)
 
     def is_head(self, file: str, line: int) -> bool:
-        """The line asks for the next batch: the head of a loop, or a call of `next`."""
+        """Whether the line requests the next batch: the head of a loop, or a call to `next`."""
         source = read(file)
         node = source.statement_at(line) if source else None
         if source is None or node is None:
@@ -134,8 +134,8 @@ class Lines:
         return any(self._api(source, one) == "builtins.next" for one in calls)
 
     def removable(self, file: str, line: int) -> bool:
-        """The line is a call of its own that can be taken out: what it returns goes nowhere, and its block
-        has other statements."""
+        """Whether the line is a standalone call that can be removed: its result is unused, and its block has
+        other statements."""
         source = read(file)
         node = source.statement_at(line) if source else None
         if source is None or not isinstance(node, ast.Expr) or node.end_lineno != node.lineno:
@@ -144,7 +144,7 @@ class Lines:
         return len(block) > 1 and source.begins_line(node) and source.ends_line(node)
 
     def makes_array(self, source: Source, value: ast.expr) -> bool:
-        """An expression calls a function that makes or maps an array."""
+        """Whether an expression calls a function that creates or maps an array."""
         calls = [one for one in ast.walk(value) if isinstance(one, ast.Call)]
         return any(_BUILDERS.fullmatch(self._api(source, one).replace("()", "")) for one in calls)
 
@@ -153,7 +153,7 @@ class Lines:
 
 
 class _Fixed:
-    """Goes through a `forward` and follows which names move from step to step and which do not."""
+    """Walks through a `forward`, tracking which names vary from step to step and which do not."""
 
     def __init__(self, lines: Lines, source: Source, function: Function) -> None:
         self._lines, self._source, self._function = lines, source, function
@@ -178,7 +178,7 @@ class _Fixed:
         return False
 
     def _still(self, node: ast.AST) -> bool:
-        """Nothing in it moves from step to step: no input but its sizes, no module, nothing drawn."""
+        """Whether nothing in it varies between steps: no input but its sizes, no module, nothing drawn."""
         if isinstance(node, ast.Attribute) and node.attr in _SIZES:
             return True
         if isinstance(node, ast.Name):
@@ -202,6 +202,6 @@ def _covers(node: ast.stmt | ast.expr, line: int) -> bool:
 
 
 def _heads(node: ast.stmt) -> list[ast.AST]:
-    """The nodes of a statement without those of the statements in it."""
+    """The nodes of a statement, excluding those of nested statements."""
     inner = {id(one) for block in blocks(node) for statement in block for one in ast.walk(statement)}
     return [one for one in ast.walk(node) if id(one) not in inner]

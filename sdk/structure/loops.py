@@ -1,4 +1,4 @@
-"""The loop over the steps: its counter, and whether work in it could be done at every n-th step only."""
+"""The loop over the steps: its counter, and whether work in it could be done only every n-th step."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from .reader import Reader
 from .source import Loop, Scope, Source
 
 MOST_LINES = 12
-"""A choice: a longer piece of code is described, not shown."""
+"""Chosen: a longer piece of code is described, not shown."""
 
 
 class Counter(NamedTuple):
-    """A name that counts the rounds of a loop."""
+    """A name that counts the iterations of a loop."""
 
     name: str
     from_zero: bool
-    """Whether it is 0 in the first round, where it is asked."""
+    """Whether it is 0 in the first iteration, at the statement in question."""
 
 
 class Guard(NamedTuple):
-    """Lines that can be put below `if counter % n == 0:`."""
+    """Lines that can be put under `if counter % n == 0:`."""
 
     line: int
     lines: list[str]
@@ -32,7 +32,7 @@ class Guard(NamedTuple):
 
 
 def step_loop(flow: Flow, effect: Effect) -> Loop | None:
-    """The innermost loop around a statement, when each of its rounds is a step."""
+    """The innermost loop around a statement, if each of its iterations is a step."""
     loops = effect.source.loops(effect.node)
     if not loops:
         return None
@@ -55,12 +55,12 @@ def _directly_in(effect: Effect, loop: Loop) -> bool:
 
 
 def _loops_itself(reader: Reader, source: Source, scope: Scope) -> bool:
-    """The update is in a loop of that function: a call of it is an epoch, not a step."""
+    """Whether the update is in a loop of that function: a call to it is an epoch, not a step."""
     return any((one.update or one.leads) and source.loops(one.node) for one in reader.effects(source, scope))
 
 
 def counter(reader: Reader, effect: Effect, loop: Loop) -> Counter | None:
-    """What counts the rounds of a loop, seen from a statement in it."""
+    """What counts the iterations of a loop, seen from a statement in it."""
     own = _head_counter(reader, effect, loop) if isinstance(loop, ast.For) else None
     return own or _kept_counter(reader, effect, loop)
 
@@ -93,7 +93,7 @@ def _head_counter(reader: Reader, effect: Effect, loop: ast.For) -> Counter | No
 
 
 def _kept_counter(reader: Reader, effect: Effect, loop: Loop) -> Counter | None:
-    """`step += 1` in every round, and `step = 0` before the loop."""
+    """`step += 1` in every iteration, and `step = 0` before the loop."""
     for one in loop.body:
         if isinstance(one, ast.AugAssign) and isinstance(one.op, ast.Add) and _is_constant(one.value, 1):
             name = one.target.id if isinstance(one.target, ast.Name) else ""
@@ -109,8 +109,8 @@ def _is_constant(node: ast.expr, value: int) -> bool:
 
 
 def guard(flow: Flow, nodes: list[ast.stmt], effect: Effect) -> Guard | None:
-    """How statements of one block could be put below `if counter % n == 0:` so that everything still runs;
-    None when they could not. Whether a step needs them is not asked here."""
+    """How statements of one block could be put under `if counter % n == 0:` so that everything still runs;
+    None if they could not. Whether a step needs them is not checked here."""
     loop = step_loop(flow, effect)
     counted = counter(flow.reader, effect, loop) if loop is not None else None
     if counted is None or loop is None:
@@ -126,7 +126,7 @@ def guard(flow: Flow, nodes: list[ast.stmt], effect: Effect) -> Guard | None:
 
 
 def _lines(source: Source, nodes: list[ast.stmt]) -> list[str]:
-    """The text from the first to the last statement, when it is theirs alone and can be indented."""
+    """The text from the first to the last statement, if it is theirs alone and can be indented."""
     lines = source.text_between(nodes[0].lineno, nodes[-1].end_lineno or nodes[-1].lineno)
     own = source.begins_line(nodes[0]) and source.ends_line(nodes[-1])
     strings = (
@@ -140,7 +140,7 @@ def _lines(source: Source, nodes: list[ast.stmt]) -> list[str]:
 def _runs_first(
     effect: Effect, loop: Loop, counted: Counter, stored: set[str], nodes: list[ast.stmt]
 ) -> bool:
-    """Names bound in the statements and read elsewhere are bound in the first round, as before."""
+    """Whether names bound in the statements and read elsewhere are still bound in the first iteration."""
     inside = {one for node in nodes for one in ast.walk(node)}
     read = {
         one.id

@@ -1,4 +1,4 @@
-"""Methods of tensors, arrays and containers by name: which read, which change what they are called on."""
+"""Methods of tensors, arrays and containers, by name: which read, and which change, their object."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ _NUMERIC = (
     "hashlib.", "pathlib.", "struct.", "typing.", "dataclasses.", "contextlib.", "gymnasium.", "tqdm.",
     "sys.",
 )  # fmt: skip
-"""Libraries whose functions give a value and leave their arguments as they are, but for those whose name ends
-with an underscore."""
+"""Libraries whose functions return a value and do not change their arguments, except those whose name ends in
+an underscore."""
 _ALWAYS = (
     "append", "extend", "insert", "update", "appendleft", "put", "push", "setdefault", "pop", "clear",
     "popleft",
 )  # fmt: skip
-"""Methods that change a container, also where their value is used."""
+"""Methods that change a container even if their value is used."""
 _CONTAINER = (*_ALWAYS, "add", "remove", "discard", "fill", "sort", "put_nowait")
-"""Methods that change a container; they keep their arguments and do not change them."""
+"""Methods that change a container; they store their arguments without changing them."""
 _VIEWS = (
     "detach", "numpy", "view", "reshape", "squeeze", "unsqueeze", "flatten", "transpose", "permute", "t",
     "expand", "cpu", "parameters", "named_parameters", "modules", "children", "items", "values", "contiguous",
     "to", "state_dict", "buffers", "unbind", "chunk", "split", "get",
 )  # fmt: skip
-"""Methods that give the object itself or a part of it."""
+"""Methods that return the object itself or a part of it."""
 _READ = (
     "parameters", "named_parameters", "modules", "named_modules", "children", "buffers", "state_dict",
     "items", "keys", "values", "get", "copy", "format", "join", "log_prob", "entropy", "sample", "rsample",
@@ -37,7 +37,7 @@ _READ = (
 
 @cache
 def _known() -> frozenset[str]:
-    """Names of all methods of tensors, arrays and Python's own types; what is not loaded adds none."""
+    """Names of all methods of tensors, arrays and Python's own types; libraries not loaded add none."""
     kinds: list[object] = [str, bytes, dict, list, set, tuple, int, float]
     for module, name in (("torch", "Tensor"), ("numpy", "ndarray"), ("torch", "Generator")):
         kinds.append(getattr(sys.modules.get(module), name, None))
@@ -49,7 +49,7 @@ def is_numeric(api: str) -> bool:
 
 
 def changes_receiver(name: str, dropped: bool) -> bool:
-    """A method called for its effect, because its value goes nowhere; or one that always has one."""
+    """Whether a method is called for its effect, because its value is unused or it always has one."""
     return name in _ALWAYS or dropped
 
 
@@ -66,5 +66,5 @@ def is_view(name: str) -> bool:
 
 
 def keeps_old_value(name: str) -> bool:
-    """A method in place whose result also depends on what was there before."""
+    """Whether an in-place method's result also depends on the previous value."""
     return name not in ("copy_", "zero_", "fill_", "set_", "_foreach_copy_", "_foreach_zero_")

@@ -1,4 +1,4 @@
-"""What a call in the user's code calls: a library function by its dotted name, or a definition of the user's.
+"""What a call in the user's code refers to: a library function by its dotted name, or a user definition.
 
 Names are followed through imports, assignments and attributes of `self`. "torch.save" is that function,
 "logging.getLogger().info" a method of what another call returned, "?.item" a method of something unknown.
@@ -15,20 +15,20 @@ from .source import Definition, Function, Scope, Source, read
 
 UNKNOWN = "?"
 _DEEPEST = 12
-"""A choice: names, attributes and assignments followed one after the other."""
+"""Chosen: names, attributes and assignments followed in succession."""
 
 
 class Target(NamedTuple):
     """What an expression refers to."""
 
     api: str
-    """Dotted name of a library object, or one that begins with "?"."""
+    """Dotted name of a library object, or a name that begins with "?"."""
     node: Definition | None = None
     """The user's own definition."""
     source: Source | None = None
-    """Where that is."""
+    """The file that definition is in."""
     made: bool = False
-    """An instance of the class, or what the function returned, not the definition itself."""
+    """It is an instance of the class, or the function's result, not the definition itself."""
 
 
 NOTHING = Target(UNKNOWN)
@@ -50,7 +50,7 @@ class Names:
             for one in owner.body
             if isinstance(one, Function)
         }
-        """Names of the user's own methods: a method of something unknown may be one of them."""
+        """Names of the user's own methods: a method of an unknown object may be one of them."""
 
     def resolve(self, node: ast.expr, scope: Scope, depth: int = 0) -> Target:
         """What an expression in a scope refers to."""
@@ -81,7 +81,7 @@ class Names:
         return Target(f"builtins.{name}") if hasattr(builtins, name) else NOTHING
 
     def is_variable(self, name: str, scope: Scope) -> bool:
-        """A name that holds a value: no module, no builtin, no function or class of the file."""
+        """Whether a name holds a value: not a module, a builtin, or a function or class of the file."""
         for place in self._scopes(scope):
             if name in self.bindings(place):
                 return True
@@ -90,12 +90,12 @@ class Names:
         return not hasattr(builtins, name)
 
     def _scopes(self, scope: Scope) -> list[Scope]:
-        """A scope and those around it, as Python looks names up."""
+        """A scope and those around it, in Python's lookup order."""
         outer = [one for one in self.source.outward(scope) if isinstance(one, Scope)]
         return [scope, *outer]
 
     def _assigned(self, values: list[ast.expr | None], scope: Scope, depth: int) -> Target:
-        """What a name with these assigned values refers to: the same for all of them, or unknown."""
+        """What a name with these values refers to: unknown, unless all refer to the same."""
         found = {self.resolve(one, scope, depth) if one is not None else NOTHING for one in values}
         return found.pop() if len(found) == 1 else NOTHING
 
@@ -124,7 +124,7 @@ class Names:
         return Target("torch.nn.Module()") if module else Target(f"{UNKNOWN}.{attribute}")
 
     def _own(self, owner: ast.ClassDef) -> dict[str, list[tuple[ast.expr, Function]]]:
-        """Attributes that the methods of a class assign, with each value and the method it is in."""
+        """Attributes that a class's methods assign, with each value and its method."""
         if owner not in self._attributes:
             found = self._attributes[owner] = {}
             for method in owner.body:
@@ -134,14 +134,14 @@ class Names:
         return self._attributes[owner]
 
     def _definitions(self, scope: Scope) -> dict[str, Definition]:
-        """Functions and classes a scope defines; of several with one name the first."""
+        """Functions and classes a scope defines; the first if several share a name."""
         if scope not in self._defined:
             found = [one for one in scope.body if isinstance(one, Definition)]
             self._defined[scope] = {one.name: one for one in reversed(found)}
         return self._defined[scope]
 
     def _imported(self, scope: Scope) -> dict[str, str]:
-        """Names a scope has from imports, with what they refer to."""
+        """Names a scope imports, and what they refer to."""
         if scope not in self._imports:
             found = self._imports[scope] = {}
             for one in self.source.statements(scope):
@@ -150,7 +150,7 @@ class Names:
         return self._imports[scope]
 
     def bindings(self, scope: Scope) -> dict[str, list[ast.expr | None]]:
-        """The names a scope binds and what to; None where the value is part of something, or a parameter."""
+        """The names a scope binds, and their values; None for a parameter or a part of a larger value."""
         if scope not in self._bound:
             found: dict[str, list[ast.expr | None]] = {}
             if isinstance(scope, Function):
@@ -169,7 +169,7 @@ def _assigned_in(method: Function) -> list[tuple[str, ast.expr]]:
 
 
 def _own_values(target: ast.expr, value: ast.expr) -> list[tuple[str, ast.expr]]:
-    """What attributes of a name are assigned; a tuple on both sides is taken apart."""
+    """Values assigned to attributes of a name; if both sides are tuples, they are unpacked."""
     if isinstance(target, ast.Attribute):
         return [(target.attr, value)] if isinstance(target.value, ast.Name) else []
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
@@ -207,7 +207,7 @@ def _imports(node: ast.Import | ast.ImportFrom) -> dict[str, str]:
 
 
 def _bound_by(node: ast.stmt) -> list[tuple[str, ast.expr | None]]:
-    """(name, value) of what a statement binds."""
+    """(name, value) pairs that a statement binds."""
     found: list[tuple[str, ast.expr | None]] = []
     if isinstance(node, ast.Assign):
         for target in node.targets:
@@ -224,7 +224,7 @@ def _bound_by(node: ast.stmt) -> list[tuple[str, ast.expr | None]]:
 
 
 def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[str, ast.expr | None]]:
-    """Names of a target with the value each gets; a tuple on both sides is taken apart."""
+    """Names in a target with the value each gets; if both sides are tuples, they are unpacked."""
     if isinstance(target, ast.Name):
         return [(target.id, value)]
     both = isinstance(target, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List)
@@ -242,7 +242,7 @@ def stored(target: ast.expr) -> list[str]:
 
 
 def _module_member(dotted: str) -> Target:
-    """A member of a module: of the user's own, when one of the user's files is that module."""
+    """A member of a module; the user's own definition if the module is one of the user's files."""
     module, _, name = dotted.rpartition(".")
     file = getattr(sys.modules.get(module), "__file__", None) if module and "(" not in module else None
     source = read(file) if isinstance(file, str) else None

@@ -1,6 +1,6 @@
-"""A place in the user's code, a sampled stack of such places, and what the interpreter said about lines.
+"""A place in the user's code, a sampled stack of such places, and what the interpreter revealed about lines.
 
-Made while a step is watched: nothing here needs the syntax tree.
+Created while a step is being watched: nothing here needs the syntax tree.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Place(NamedTuple):
 
 
 class Path:
-    """A call stack of the user's frames, innermost first, and what was seen of it."""
+    """A call stack of user frames, innermost first, and what was seen of it."""
 
     __slots__ = ("cpu", "entered", "frames", "innermost", "inside", "ns", "phase", "steps")
 
@@ -27,15 +27,15 @@ class Path:
         self.phase = phase
         self.frames = frames
         self.ns = self.cpu = 0
-        """Nanoseconds in all, on a core, and waiting for one."""
+        """Nanoseconds in total, and on a core."""
         self.steps: set[int] = set()
         """Sampled steps in which it was seen."""
         self.entered: dict[str, int] = {}
         """Library function called from the innermost frame → ns."""
         self.innermost: dict[str, int] = {}
-        """Name of the function the thread was in, where that is not the user's → ns."""
+        """Name of the function the thread was in, if not the user's → ns."""
         self.inside = 0
-        """How many of the frames, innermost first, belong to one piece of work (`work`)."""
+        """How many frames, from the innermost, belong to one piece of work (`work`)."""
 
     @property
     def own(self) -> tuple[Place, ...]:
@@ -43,7 +43,7 @@ class Path:
 
 
 class Seen:
-    """What the interpreter itself said about lines, in the few steps in which it was asked."""
+    """What the interpreter itself revealed about lines, in the few profiled steps."""
 
     __slots__ = ("called", "grad")
 

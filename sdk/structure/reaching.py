@@ -1,7 +1,7 @@
 """Reaching definitions: which statements may have bound what a statement reads.
 
-Blocks are walked backwards and outwards from the statement. A block's earlier statement that always binds the
-name ends the search; one that may bind it, and everything in a loop around, is one answer among others.
+Blocks are walked backwards and outwards from the statement. An earlier statement in a block that always binds
+the name ends the search; one that may bind it, or any in an enclosing loop, is one answer among several.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections.abc import Callable
 from .source import Definition, Loop, Scope, Source, blocks
 
 Binds = Callable[[ast.stmt], bool]
-"""Whether a statement itself (of a compound one, its head) binds the name."""
+"""Whether a statement itself (if compound, its head) binds the name."""
 
 
 def definitions(source: Source, node: ast.stmt, binds: Binds) -> set[ast.stmt]:
     """The statements of the same scope whose binding a statement may see."""
     found: set[ast.stmt] = set()
-    if isinstance(node, ast.While):  # its test is read again after each round
+    if isinstance(node, ast.While):  # its test is evaluated again after each iteration
         found |= _all_in(node, binds)
     child: ast.AST = node
     while child in source.parents:
@@ -36,14 +36,14 @@ def definitions(source: Source, node: ast.stmt, binds: Binds) -> set[ast.stmt]:
 
 
 def _bound_before(parent: ast.AST, child: ast.AST, binds: Binds, found: set[ast.stmt]) -> bool:
-    """Look through the statements before a child; True when one of them always binds."""
+    """Search the statements before a child; True if one of them always binds."""
     block = next((one for one in blocks(parent) if child in one), [])
     before = block[: block.index(child)] if isinstance(child, ast.stmt) and block else []
     return any(_always(one, binds, found) for one in reversed(before))
 
 
 def _always(node: ast.stmt, binds: Binds, found: set[ast.stmt]) -> bool:
-    """Collect the bindings in a statement; True when one of them is made whatever happens."""
+    """Collect the bindings in a statement; True if one of them always takes effect."""
     if isinstance(node, Definition):
         return False
     if binds(node) and not isinstance(node, Loop):
@@ -63,7 +63,7 @@ def _block_always(block: list[ast.stmt], binds: Binds, found: set[ast.stmt]) -> 
 
 
 def _all_in(node: ast.stmt, binds: Binds) -> set[ast.stmt]:
-    """Every statement that binds, in a statement and in what is in it."""
+    """Every statement that binds, among a statement and those nested in it."""
     found = {node} if binds(node) else set()
     for block in blocks(node):
         for one in block:

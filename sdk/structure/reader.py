@@ -1,4 +1,4 @@
-"""Reads statements and functions of the user's files, each once, and remembers what they do."""
+"""Reads the statements and functions of the user's files, each once, and remembers what they do."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .statements import Statement
 
 
 class Reader:
-    """Reads statements; keeps what is known of each file's names and of each function."""
+    """Reads statements; keeps what is known about each file's names and each function."""
 
     def __init__(self) -> None:
         self._names: dict[str, Names] = {}
         self._effects: dict[ast.stmt, Effect] = {}
         self._summaries: dict[Function, Summary] = {}
         self.aliases: dict[str, set[str]] = {}
-        """Place → places whose object it may be, or be a part of."""
+        """Place → places whose object it may be, or be part of."""
 
     def names(self, source: Source) -> Names:
         if source.file not in self._names:
@@ -28,7 +28,7 @@ class Reader:
         return self._names[source.file]
 
     def effects(self, source: Source, scope: Scope) -> list[Effect]:
-        """Of all statements of a scope."""
+        """The effects of all statements in a scope."""
         return [self.effect(source, scope, one) for one in source.statements(scope)]
 
     def effect(self, source: Source, scope: Scope, node: ast.stmt) -> Effect:
@@ -46,7 +46,7 @@ class Reader:
         return apart.reads, statement.roots(value)
 
     def summary(self, source: Source, function: Function) -> Summary:
-        """What calling a function does. A function that calls itself adds nothing by that."""
+        """What calling a function does. A recursive call adds nothing."""
         if function not in self._summaries:
             found = Summary(f"{place_prefix(source, function)}|", parameters(function))
             self._summaries[function] = found
@@ -64,18 +64,18 @@ class Reader:
         return self._summaries[function]
 
     def bound_above(self, effect: Effect) -> set[ast.stmt]:
-        """Statements of its scope that may have bound what a statement reads."""
+        """Statements in its scope that may have bound what a statement reads."""
         found: set[ast.stmt] = set()
         for place in effect.reads:
             found |= definitions(effect.source, effect.node, self.binder(effect, place))
         return found
 
     def binder(self, effect: Effect, place: str) -> Callable[[ast.stmt], bool]:
-        """Whether a statement of the same scope binds a place."""
+        """A check for whether a statement of the same scope binds a place."""
         return lambda node: place in self.effect(effect.source, effect.scope, node).binds
 
     def objects(self, places: Iterable[str]) -> set[str]:
-        """These places and all whose object they may be."""
+        """These places, and all others whose objects they may be."""
         found, rest = set(places), list(places)
         while rest:
             for one in self.aliases.get(rest.pop(), ()):

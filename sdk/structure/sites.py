@@ -20,12 +20,12 @@ _CALLS = {
     "deterministic": ("torch.use_deterministic_algorithms",),
 }
 _MOST_LINES = 8
-"""A choice: a longer call is described, not shown."""
+"""Chosen: a longer call is described, not shown."""
 
 
 def sites(reader: Reader, sources: Iterable[Source], loops: Iterable[tuple[Source, Loop]]) -> dict[str, Any]:
-    """Name → where that call is, for those that are made at one place only; of loaders the one the steps
-    are taken from."""
+    """Name → where that call is, for calls made in only one place; for loaders, the one that feeds the
+    steps."""
     found: dict[str, list[tuple[Source, ast.Call]]] = {}
     for source in sources:
         for call in (one for one in source.parents if isinstance(one, ast.Call)):
@@ -47,7 +47,7 @@ def _name(api: str) -> str:
 
 
 def _feeds(reader: Reader, loop: tuple[Source, Loop], loader: tuple[Source, ast.Call]) -> bool:
-    """The loop iterates over what this call makes."""
+    """Whether the loop iterates over what this call creates."""
     (source, node), (where, call) = loop, loader
     if not isinstance(node, ast.For | ast.AsyncFor) or source is not where:
         return False
@@ -68,8 +68,8 @@ def _values(bindings: Any, source: Source, scope: Scope, name: str) -> list[ast.
 
 
 def site(source: Source, call: ast.Call) -> dict[str, Any] | None:
-    """A call with its lines, where its last argument ends and where the value of each keyword is; None when
-    it takes keywords from a mapping, or is not plain text."""
+    """A call with its lines, the end of its last argument, and the position of each keyword's value; None if
+    it takes keywords from a mapping or is not plain text."""
     first, last = call.lineno, call.end_lineno or call.lineno
     lines = source.text_between(first, last)
     plain = len(lines) <= _MOST_LINES and all(one.isascii() and "\t" not in one for one in lines)
@@ -96,7 +96,7 @@ def _on_one_line(node: ast.expr) -> bool:
 
 
 def _range(node: ast.expr, first: int, lines: list[str]) -> list[int]:
-    """[row, column, letters] of an expression within the lines of a call."""
+    """[row, column, characters] of an expression within the lines of a call."""
     width = (node.end_col_offset or 0) - node.col_offset
     return [node.lineno - first, node.col_offset - indent(lines[0]), width]
 
@@ -106,12 +106,12 @@ def indent(line: str) -> int:
 
 
 def indented(lines: list[str]) -> list[list[Any]]:
-    """[spaces beyond the first line's, text] of each line: a reader of the meta may strip text."""
+    """[indent relative to the first line, text] of each line: a reader of the meta may strip text."""
     return [[indent(one) - indent(lines[0]), one.strip()] for one in lines]
 
 
 def top(source: Source) -> dict[str, Any] | None:
-    """The line of a script below its imports, where torch has this name; None when it imports none."""
+    """The line below a script's imports, and its name for torch; None if it does not import torch."""
     imports = [one for one in source.tree.body if isinstance(one, ast.Import | ast.ImportFrom)]
     names = [
         alias.asname or alias.name

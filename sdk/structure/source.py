@@ -1,4 +1,4 @@
-"""A file of the user's as a syntax tree: its functions and classes, the statement and the scope of a line."""
+"""A user file as a syntax tree: its functions and classes, the statement and scope of a line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from .files import is_user_file
 
 MOST_LINES = 20_000
-"""A choice: longer files are not parsed."""
+"""Chosen: longer files are not parsed."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Module
@@ -46,7 +46,7 @@ class Source:
             yield node
 
     def scope(self, node: ast.AST) -> Scope:
-        """The function a node is in, else the module. A lambda or a comprehension has none of its own."""
+        """The function a node is in, else the module. A lambda or comprehension is not a scope."""
         return next((one for one in self.outward(node) if isinstance(one, Scope)), self.tree)
 
     def owner(self, scope: Scope) -> ast.ClassDef | None:
@@ -55,7 +55,7 @@ class Source:
         return parent if isinstance(parent, ast.ClassDef) else None
 
     def around(self, line: int) -> list[Definition]:
-        """Classes and functions a line is in, outermost first."""
+        """The classes and functions around a line, outermost first."""
         found = [node for node in self.names if node.lineno <= line <= (node.end_lineno or node.lineno)]
         return sorted(found, key=lambda node: node.lineno)
 
@@ -64,14 +64,14 @@ class Source:
         return inside[-1] if inside else self.tree
 
     def statements(self, scope: Scope) -> list[ast.stmt]:
-        """The statements of a scope in the order of the file, compound ones before what is in them; not
-        those of functions and classes defined there."""
+        """The statements of a scope in file order, compound ones before their contents; excluding those of
+        functions and classes defined there."""
         if scope not in self._statements:
             self._statements[scope] = list(_within(scope.body))
         return self._statements[scope]
 
     def statement_at(self, line: int) -> ast.stmt | None:
-        """The innermost statement a line is in; for the head of a loop or `if` that itself."""
+        """The innermost statement at a line; for the head of a loop or `if`, that loop or `if`."""
         found = None
         for one in self.statements(self.scope_at(line)):
             if one.lineno <= line <= (one.end_lineno or one.lineno):
@@ -79,7 +79,7 @@ class Source:
         return found
 
     def loops(self, node: ast.AST) -> list[Loop]:
-        """The loops a node is in within its scope, innermost first."""
+        """The loops around a node within its scope, innermost first."""
         found: list[Loop] = []
         for one in self.outward(node):
             if isinstance(one, Scope):
@@ -93,12 +93,12 @@ class Source:
         return [line.rstrip("\n") for line in linecache.getlines(self.file)[first - 1 : last]]
 
     def begins_line(self, node: ast.stmt) -> bool:
-        """Nothing but space stands before a statement on its line."""
+        """Whether only whitespace precedes a statement on its line."""
         line = self.text_between(node.lineno, node.lineno)
         return bool(line) and not line[0].encode()[: node.col_offset].strip()
 
     def ends_line(self, node: ast.stmt) -> bool:
-        """Nothing but a comment stands after a statement on its last line."""
+        """Whether only a comment follows a statement on its last line."""
         last = node.end_lineno or node.lineno
         line = self.text_between(last, last)
         rest = line[0].encode()[node.end_col_offset or 0 :].strip() if line else b";"
@@ -106,7 +106,7 @@ class Source:
 
 
 def children(node: ast.AST) -> list[ast.AST]:
-    """As `ast.iter_child_nodes` has them, but for `Load` and `Store`, and faster."""
+    """Like `ast.iter_child_nodes`, but faster and without `Load` and `Store`."""
     found: list[ast.AST] = []
     for name in node._fields:
         value = getattr(node, name)
@@ -134,7 +134,7 @@ def blocks(node: ast.AST) -> list[list[ast.stmt]]:
 
 
 def read(file: str) -> Source | None:
-    """A parsed file of the user's, kept until `forget`; None where there is no source to read."""
+    """A parsed user file, kept until `forget`; None if there is no source to read."""
     if file not in _sources:
         _sources[file] = _parse(file) if is_user_file(file) else None
     return _sources[file]
@@ -151,12 +151,12 @@ def _parse(file: str) -> Source | None:
 
 
 def forget() -> None:
-    """A syntax tree is large; who has asked all questions gives it back."""
+    """Free the syntax trees, which are large; call this when done with them."""
     _sources.clear()
 
 
 def qualified(file: str, line: int, name: str) -> str:
-    """A function's name with the class or function around it, from the source where there is one."""
+    """A function's name prefixed by the classes and functions around it, if the source is available."""
     source = read(file)
     names = [node.name for node in source.around(line)] if source else []
     if name in names:

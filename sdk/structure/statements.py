@@ -1,4 +1,4 @@
-"""The effect of one statement: goes through its expressions, and through the functions it calls."""
+"""The effect of one statement, found by walking its expressions and the functions it calls."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WRAPPERS = frozenset(
 
 
 class Statement:
-    """Fills in the effect of one statement: of a compound one only its head."""
+    """Fills in the effect of one statement; for a compound one, only of its head."""
 
     def __init__(self, reader: Reader, effect: Effect) -> None:
         self._reader = reader
@@ -78,7 +78,7 @@ class Statement:
             self._reader.aliases.setdefault(place, set()).update(roots - {place})
 
     def evaluate(self, node: ast.expr, dropped: bool = False) -> None:
-        """What evaluating an expression does; `dropped`: its value goes nowhere."""
+        """What evaluating an expression does; `dropped`: its value is unused."""
         if isinstance(node, ast.Call):
             self._call(node, dropped)
         elif isinstance(node, ast.Name):
@@ -123,7 +123,7 @@ class Statement:
             self._library_call(node, target.api, dropped)
 
     def _target_of(self, node: ast.Call) -> Target:
-        """What is called. Calling an instance of the user's class is its `forward` or `__call__`."""
+        """What is called. Calling an instance of a user class means its `forward` or `__call__`."""
         target = self._names.resolve(node.func, self._scope)
         if isinstance(target.node, ast.ClassDef):
             wanted = ("forward", "__call__") if target.made else ("__init__",)
@@ -162,7 +162,7 @@ class Statement:
         effect.update |= apis.updates(api)
         effect.optimizes |= apis.makes_optimizer(api)
         if apis.job(api) in apis.SINKS or apis.updates(api) or api.endswith("()"):
-            return  # "()": it calls an object that a call has made, a module or a loss
+            return  # "()": it calls an object that a call returned: a module or a loss
         receiver = self.roots(node.func.value) if isinstance(node.func, ast.Attribute) else set()
         method = isinstance(node.func, ast.Attribute) and ("?" in api or "()" in api)
         if name.endswith("_") and not name.endswith("__"):
@@ -177,7 +177,7 @@ class Statement:
 
     def _method_call(self, name: str, receiver: set[str], given: set[str], dropped: bool) -> None:
         effect = self._effect
-        if name in ("train", "eval", "requires_grad"):  # switches of a module, turned back by who turned them
+        if name in ("train", "eval", "requires_grad"):  # module switches, restored by whoever set them
             return
         if changes_receiver(name, dropped):
             effect.changes |= receiver
@@ -186,7 +186,7 @@ class Statement:
             effect.maybe |= receiver | given
 
     def roots(self, node: ast.expr, loose: bool = False) -> set[str]:
-        """The places whose object an expression is, or is a part of. `loose`: also what a method gives."""
+        """The places whose object an expression is, or is part of. `loose`: also through any method call."""
         if isinstance(node, ast.Name):
             return {self._place(node.id)}
         if isinstance(node, ast.Attribute):
@@ -212,13 +212,13 @@ class Statement:
         return owned and isinstance(node, ast.Name) and node.id == self_name(self._scope)
 
     def _own(self, attribute: str) -> str:
-        """An attribute of `self`, the same place in all methods of a class."""
+        """An attribute of `self`: the same place in all methods of a class."""
         owner = self._source.owner(self._scope)
         name = self._source.names[owner] if owner is not None else ""
         return f"{self._source.file}:{name}.self|{attribute}"
 
     def _place(self, name: str) -> str:
-        """A name in the scope that binds it, looked up as Python does."""
+        """A name in the scope that binds it, looked up as in Python."""
         scopes = [self._scope, *(one for one in self._source.outward(self._scope) if isinstance(one, Scope))]
         for scope in scopes:
             if name in self._names.bindings(scope) and name not in _declared(scope):
@@ -227,13 +227,13 @@ class Statement:
 
 
 def _declared(scope: Scope) -> set[str]:
-    """Names a function declares to be of a scope around it."""
+    """Names a function declares `global` or `nonlocal`."""
     found = [one for one in scope.body if isinstance(one, ast.Global | ast.Nonlocal)]
     return {name for one in found for name in one.names}
 
 
 def _outside(summary: Summary, places: set[str], given: dict[str, set[str]], receiver: set[str]) -> set[str]:
-    """Places of a function as its caller has them: parameters are what was given, `self` the receiver."""
+    """A function's places as its caller sees them: parameters become the arguments, `self` the receiver."""
     found = {one for one in places if not one.startswith(summary.places)}
     for name, roots in given.items():
         if f"{summary.places}{name}" in places:
@@ -244,7 +244,7 @@ def _outside(summary: Summary, places: set[str], given: dict[str, set[str]], rec
 
 
 def arguments(node: ast.Call, source: Source, function: Function) -> list[tuple[str, ast.expr]]:
-    """(parameter, expression) of a call of a user's function; a method's first is what it is called on."""
+    """(parameter, expression) pairs of a call to a user function; without a method's `self`."""
     method = source.owner(function) is not None and not _is_static(function)
     names = parameters(function)[1 if method else 0 :]
     found = list(zip(names, node.args, strict=False))
@@ -256,7 +256,7 @@ def _is_static(function: Function) -> bool:
 
 
 def _own_expressions(node: ast.stmt) -> list[ast.expr]:
-    """The expressions a statement evaluates itself, not those of the statements in it."""
+    """The expressions a statement itself evaluates, excluding those of nested statements."""
     if isinstance(node, ast.With | ast.AsyncWith):
         return [item.context_expr for item in node.items]
     if isinstance(node, Function | ast.ClassDef):

@@ -1,8 +1,8 @@
-"""The work of a training loop, piece by piece: what each costs with everything it calls, and whether a step
-needs it.
+"""The work of a training loop, piece by piece: what each costs, including everything it calls, and whether a
+step needs it.
 
-A piece is the outermost statement on a sampled call stack that does not itself lead to the update, with the
-loop it fills or the neighbours that do the same.
+A piece is the outermost statement on a sampled call stack that does not itself lead to the update, together
+with the loop it fills, or with similar neighbors.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from .source import Function, Loop, Scope, Source, blocks, read
 
 UPDATE_PHASES = ("backward", "optimizer")
 MOST_PIECES = 12
-"""A choice: pieces that go into the meta, which has 62 KiB for everything."""
+"""Chosen: pieces that go into the meta, which has 62 KiB for everything."""
 _CODE = 160
 _MODEL_SHARE = 0.5
-"""A choice: a piece with this share of its time inside modules is a pass of a model."""
+"""Chosen: a piece that spends this share of its time inside modules is a pass through a model."""
 _JUDGE_SHARE = 0.2
-"""A choice: the same without gradients, where reading the result may take longer than the pass."""
+"""Chosen: the same without gradients, when reading the result may take longer than the pass."""
 _JOBS_OF_UNNEEDED = ("save", "copy", "plot", "log", "file", "process", "network", "hash", "sleep", "gc")
-"""Jobs by which work is named that no step needs, the telling ones first."""
+"""Jobs that name work no step needs, the most telling first."""
 
 
 @dataclass(slots=True)
 class Piece:
-    """Statements of one block that are one piece of work."""
+    """Statements of one block that form one piece of work."""
 
     source: Source
     nodes: list[ast.stmt]
@@ -63,7 +63,7 @@ class Work:
         self._piece_of: dict[int, Piece] = {}
 
     def learn(self, paths: Iterable[Path]) -> None:
-        """Find the way to the update: by the stacks seen during it, and by the source of all files seen."""
+        """Find the way to the update, from the stacks seen during it and the source of all files seen."""
         files = {place.file for path in paths for place in path.frames}
         for source in filter(None, map(read, sorted(files))):
             for scope in (source.tree, *(one for one in source.names if isinstance(one, Function))):
@@ -74,7 +74,7 @@ class Work:
                 self._follow(path)
 
     def _follow(self, path: Path) -> None:
-        """From the outermost call to the update itself; what a pass backward calls again is not the way."""
+        """Follow calls from the outermost to the update; what a backward pass re-runs is not on the way."""
         for place in reversed(path.frames):
             source = read(place.file)
             node = source.statement_at(place.line) if source else None
@@ -107,12 +107,12 @@ class Work:
         return (short_path(piece.source.file), piece.nodes[0].lineno) if piece else None
 
     def is_update(self, place: Place) -> bool:
-        """The statement leads to the update or is part of it."""
+        """Whether the statement leads to the update or is part of it."""
         source = read(place.file)
         return source is not None and source.statement_at(place.line) in self.flow.spine
 
     def _site(self, path: Path) -> tuple[Source, ast.stmt] | None:
-        """The outermost statement of a stack that does not lead to the update, with the loop it fills."""
+        """The outermost statement of a stack that does not lead to the update, or the loop it fills."""
         for at in range(len(path.frames) - 1, -1, -1):
             source = read(path.frames[at].file)
             node = source.statement_at(path.frames[at].line) if source else None
@@ -122,7 +122,7 @@ class Work:
         return None
 
     def _lifted(self, source: Source, node: ast.stmt) -> ast.stmt:
-        """The loop or block a statement is part of, as long as nothing in it is needed or all of it is."""
+        """The loop or block around a statement, as long as all of it is needed or none of it."""
         own = self.flow.needed(_simple(node))
         for parent in source.outward(node):
             if not isinstance(parent, ast.For | ast.While | ast.With | ast.Try) or parent in self.flow.spine:
@@ -139,7 +139,7 @@ class Work:
         return Piece(source, [node], effects, self.flow.needed(inside))
 
     def sites(self, paths: Iterable[Path]) -> dict[str, Any]:
-        """Where the calls are that a remedy would change; `top` is below the imports of the script."""
+        """Where the calls are that a remedy would change; `top` is the line below the script's imports."""
         files = dict.fromkeys(place.file for path in paths for place in reversed(path.frames))
         sources = [one for one in map(read, files) if one is not None]
         loops = [(one.source, node) for one in self.flow.effects if isinstance(node := one.node, Loop)]
@@ -149,7 +149,7 @@ class Work:
         return {**found, "top": below} if below else found
 
     def describe(self, piece: Piece, steps: int, phases: dict[str, int]) -> list[dict[str, Any]]:
-        """The piece as the meta has it: one entry for each phase it was seen in."""
+        """The piece as stored in the meta: one entry for each phase it was seen in."""
         facts = self._facts(piece)
         found = []
         for phase in sorted({path.phase for path in piece.paths}):
@@ -175,7 +175,7 @@ class Work:
         grad = self._records(piece)
         judges = module >= (_MODEL_SHARE if grad else _JUDGE_SHARE) * piece.ns
         needed = piece.needed
-        if judges and grad:  # a pass with gradients is the model, wherever it stands
+        if judges and grad:  # a pass with gradients is the model, wherever it is
             needed = YES if needed == YES else UNKNOWN
         job, api = self._job(piece, needed, judges and not grad)
         first = piece.nodes[0]
@@ -202,7 +202,7 @@ class Work:
         return found | self._edits(piece, found)
 
     def _records(self, piece: Piece) -> bool:
-        """Whether gradients are recorded: as the running interpreter said, else as the source says."""
+        """Whether gradients are recorded, according to the interpreter or else to the source."""
         places = {(place.file, place.line) for path in piece.paths for place in path.own}
         told = {self._seen.grad[one] for one in places if one in self._seen.grad}
         if told:
@@ -210,7 +210,7 @@ class Work:
         return not any(self.lines.without_gradients(*one) for one in places)
 
     def _job(self, piece: Piece, needed: str, judges: bool) -> tuple[str, str]:
-        """(job, the library function that tells it)."""
+        """(job, the library function that reveals it)."""
         names = {name for path in piece.paths for name in path.entered}
         names |= {name for effect in piece.effects for name in effect.apis}
         for path in piece.paths:
@@ -231,7 +231,7 @@ class Work:
         return self._own_job(piece, needed, jobs)
 
     def _own_job(self, piece: Piece, needed: str, jobs: dict[str, str]) -> tuple[str, str]:
-        """Of work that calls no library function with a job: known only where no step needs it."""
+        """The job of work that calls no library function with one: known only if no step needs it."""
         if "metrics" in jobs:
             return "metrics", jobs["metrics"]
         if needed != NO:
@@ -248,13 +248,13 @@ class Work:
         return isinstance(scope, Function) and scope.name == "forward"
 
     def _is_constant(self, piece: Piece) -> bool:
-        """Most of its time is in functions that returned the same in every step."""
+        """Whether most of its time is in functions that returned the same in every step."""
         draws = any(apis.draws(one) for effect in piece.effects for one in effect.apis)
         same = sum(path.ns for path in piece.paths if any(map(self._constant, path.own)))
         return not draws and same > _MODEL_SHARE * piece.ns
 
     def _edits(self, piece: Piece, facts: dict[str, Any]) -> dict[str, Any]:
-        """How the source could be changed, where that would run and change nothing a step needs."""
+        """How the source could be changed, if the result would run and change nothing a step needs."""
         if facts.get("in_forward"):
             return {}
         if facts["needed"] == NO and not facts.get("carried"):
@@ -273,7 +273,7 @@ class Work:
 
 
 def _simple(node: ast.stmt) -> list[ast.stmt]:
-    """A statement and all in it."""
+    """A statement and all those nested in it."""
     found = [node]
     for block in blocks(node):
         for one in block:
@@ -287,7 +287,7 @@ def _scope_name(source: Source, node: ast.stmt) -> str:
 
 
 def _joined(flow: Flow, pieces: Sequence[Piece]) -> list[Piece]:
-    """Pieces of the same block that no step needs, with nothing between them that one does, are one."""
+    """Merge pieces of a block that no step needs, unless a step needs something between them."""
     found: list[Piece] = []
     for piece in sorted(pieces, key=lambda one: (one.source.file, one.nodes[0].lineno)):
         last = found[-1] if found else None
@@ -305,7 +305,7 @@ def _joined(flow: Flow, pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def _between(first: Piece, second: Piece) -> list[ast.stmt] | None:
-    """The statements between two pieces of the same block; None when they are not of one block."""
+    """The statements between two pieces of the same block; None if they are in different blocks."""
     parent = first.source.parents.get(first.nodes[-1])
     if (
         parent is None

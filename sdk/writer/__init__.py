@@ -1,4 +1,4 @@
-"""Writing a ring: open its file, commit records, grow, close. One writer per ring, one process."""
+"""Writing a ring: open its file, commit records, grow, close. One writer per ring, in one process."""
 
 from ._file import RingWriter, is_locked
 from ._open import NoRing, SwitchedOff, disabled, open_ring, prepare

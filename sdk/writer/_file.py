@@ -1,4 +1,4 @@
-"""The writing side of the ring: create, commit, grow, close. One writer per ring, one process."""
+"""The writing side of the ring: create, commit, grow, close. One writer per ring, in one process."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ except ImportError:  # Windows: pid and creation time replace the lock
     fcntl = None  # type: ignore[assignment]
 
 _EPOCH_1601 = 116_444_736_000_000_000
-"""Windows counts 100 ns since 1601; this is 1970."""
+"""Windows counts units of 100 ns since 1601; this is 1970."""
 _own: dict[str, RingWriter] = {}
-"""Rings this process writes now, by path."""
+"""Rings this process is writing, by path."""
 
 
 class RingWriter(Slots):
@@ -36,7 +36,7 @@ class RingWriter(Slots):
         slots: int = ring.INITIAL_SLOTS,
         started: tuple[int, int] | None = None,
     ) -> None:
-        """`started`: (monotonic, wall) ns of the run's begin, when that was before now."""
+        """`started`: (monotonic, wall) ns at which the run began, if before now."""
         super().__init__(memoryview(b""), slots)
         self.path = path
         self._process = os.getpid()
@@ -58,9 +58,9 @@ class RingWriter(Slots):
             raise
 
     def _map(self, size: int = 0) -> None:
-        """Map the file, beside what is mapped already. Every mapping shows the same memory, so a Ctrl-C
-        between these lines leaves views that work. None is closed before the end: closing one closes its
-        duplicate of our file descriptor, and with that the kernel would drop the liveness lock."""
+        """Map the file in addition to existing mappings. All show the same memory, so a Ctrl-C between these
+        lines leaves working views. None is closed before the end: that would close its duplicate of our file
+        descriptor, and the kernel would then drop the liveness lock."""
         mapped = mmap.mmap(self._fd, size)
         self._mappings.append(mapped)
         at = ring.SCALARS_AT
@@ -80,7 +80,7 @@ class RingWriter(Slots):
         words[ring.H_MAGIC] = ring.MAGIC
 
     def grow(self) -> None:
-        """Double the ring before its first wrap while ten minutes do not fit; else let it wrap."""
+        """Before its first wrap, double the ring until it holds ten minutes; after that let it wrap."""
         started = self.words[ring.H_STARTED_MONO]
         size = ring.DATA_AT + 2 * self.slots * ring.SLOT_BYTES
         if time.monotonic_ns() - started > 600 * 10**9 or size > self.max_bytes:
@@ -88,13 +88,13 @@ class RingWriter(Slots):
         try:
             _allocate(self._fd, size)
         except OSError:
-            return  # a full tmpfs: wrap in what there is
+            return  # a full tmpfs: wrap in the space we have
         self._map(size)
-        self.words[ring.H_SLOTS] = 2 * self.slots  # from here on the ring is longer
+        self.words[ring.H_SLOTS] = 2 * self.slots  # from here the ring is longer
         self.slots *= 2
 
     def write_meta(self, meta: dict[str, Any]) -> None:
-        """Replace the meta JSON; readers see the old one or the new one, never a mixture."""
+        """Replace the meta JSON; readers see the old or the new one, never a mixture."""
         raw = json.dumps(meta, separators=(",", ":"), default=str).encode()
         if len(raw) > ring.META_BYTES:
             meta = {**meta, "config": {"truncated": True}}
@@ -117,14 +117,14 @@ class RingWriter(Slots):
         _own.pop(self.path, None)
 
     def belongs_here(self) -> bool:
-        """Whether this process has made it: a forked child only has its memory."""
+        """Whether this process created it: a forked child merely shares its memory."""
         return self._process == os.getpid()
 
     def _unmap(self) -> None:
         self.scalars.release()
         self.words.release()
         for mapped in self._mappings:
-            with contextlib.suppress(BufferError):  # somebody still holds a view: it goes with them
+            with contextlib.suppress(BufferError):  # somebody still holds a view: freed with it
                 mapped.close()
 
 
@@ -142,7 +142,7 @@ def _create(path: str, size: int) -> int:
 
 
 def _remove(path: str) -> None:
-    """A ring that was not finished: under its first name, or, if Ctrl-C came that late, under its last."""
+    """Remove an unfinished ring: under its temporary name or, if Ctrl-C came late, its final one."""
     with contextlib.suppress(OSError):
         try:
             os.unlink(f"{path}.tmp")
@@ -152,22 +152,22 @@ def _remove(path: str) -> None:
 
 @atexit.register
 def _close_all() -> None:
-    """Whatever is still open when the process ends: Ctrl-C can come where nobody has the ring yet, or no
-    longer. Not for a forked child, which has the rings of its parent."""
+    """Close what is still open when the process ends: Ctrl-C can come when nobody holds the ring yet, or any
+    more. A forked child must not close its parent's rings."""
     for writer in list(_own.values()):
         if writer.belongs_here():
-            with contextlib.suppress(OSError):  # the program may have closed our file with all of its own
+            with contextlib.suppress(OSError):  # the program may have closed our file along with its own
                 writer.close()
 
 
 def _share(fd: int, folder: str) -> None:
-    """In a service's folder (set-group-ID) its group must read the ring, whatever the user's umask."""
+    """In a service's folder (set-group-ID), its group must be able to read the ring despite any umask."""
     if os.stat(folder or ".").st_mode & stat.S_ISGID:
         os.fchmod(fd, 0o640)
 
 
 def _allocate(fd: int, size: int) -> None:
-    """Real blocks, not a sparse file: on a full tmpfs a sparse page is a SIGBUS later."""
+    """Allocate real blocks: on a full tmpfs, touching a sparse page later raises SIGBUS."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(fd, 0, size)
     else:
@@ -175,7 +175,7 @@ def _allocate(fd: int, size: int) -> None:
 
 
 def _process_started() -> int:
-    """When this process was created, in ns since the epoch: tells a reused pid apart where there is no lock.
+    """When this process was created, in ns since the epoch: identifies a reused pid where there is no lock.
     0 where there is one."""
     return _windows_started() if os.name == "nt" else 0
 
@@ -191,8 +191,8 @@ def _windows_started() -> int:
 
 
 def is_locked(path: str) -> bool:
-    """Whether this ring has a writer. A ring of our own is never opened a second time: closing any
-    descriptor of a file gives up this process's lock on it."""
+    """Whether this ring has a writer. Our own rings are never opened again: closing any descriptor of a file
+    releases this process's lock on it."""
     if fcntl is None or path in _own:
         return True
     fd = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
@@ -206,6 +206,6 @@ def is_locked(path: str) -> bool:
 
 
 def _lock(fd: int) -> None:
-    """Held as long as the process lives; the daemon asks the kernel about it (`F_GETLK`)."""
+    """Held while the process lives; the daemon asks the kernel about it (`F_GETLK`)."""
     if fcntl is not None:
         fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""Opening a ring: directory, file name, and the reason when there can be none."""
+"""Opening a ring: directory, file name, and the reason if it cannot be opened."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from ..folder import problem
 from ._file import RingWriter, is_locked
 
 KEEP = 64
-"""A choice: ended rings of one user that stay when no daemon takes them away."""
+"""Chosen: ended rings kept per user when no daemon removes them."""
 
 
 class NoRing(Exception):
-    """There can be no ring; the text says why. The monitor goes on without."""
+    """There can be no ring; the message says why. The monitor continues without one."""
 
 
 class SwitchedOff(NoRing):
-    """The user wants none."""
+    """The user has switched rings off."""
 
 
 def disabled() -> bool:
@@ -29,7 +29,7 @@ def disabled() -> bool:
 def open_ring(
     meta: dict[str, Any], directory: str | None = None, started: tuple[int, int] | None = None
 ) -> RingWriter:
-    """Create the ring for `meta["run"]`; a name already taken gets a number behind it."""
+    """Create the ring for `meta["run"]`; a name already taken gets a number appended."""
     if disabled():
         raise SwitchedOff("switched off by GPUMON_DISABLE")
     folder = directory or ring.default_directory()
@@ -42,7 +42,7 @@ def open_ring(
 
 
 def prepare(folder: str) -> None:
-    """Make the folder if there is none; raises `OSError` when it is not safe to put a ring there."""
+    """Create the folder if necessary; raises `OSError` if a ring would not be safe there."""
     os.makedirs(folder, mode=0o700, exist_ok=True)
     found = problem(folder)
     if found is not None:
@@ -64,8 +64,8 @@ def _create(folder: str, meta: dict[str, Any], started: tuple[int, int] | None) 
 
 
 def _tidy(folder: str) -> None:
-    """Remove our oldest rings that have no writer any more, beyond the newest `KEEP`. The folder of a
-    service cannot be listed by its users; there the daemon tidies up."""
+    """Keep the newest `KEEP` rings and remove older ones without a writer. Users cannot list a service's
+    folder; there the daemon tidies up."""
     try:
         with os.scandir(folder) as entries:
             found = [entry for entry in entries if entry.name.endswith(ring.SUFFIX)]

@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import ring
 
-# x86 keeps stores in order; elsewhere a released and re-acquired lock is the barrier.
+# x86 keeps stores in order; elsewhere, releasing and re-acquiring a lock is the barrier.
 _MACHINE = os.uname().machine if hasattr(os, "uname") else os.environ.get("PROCESSOR_ARCHITECTURE", "")
 _WEAK_ORDER = _MACHINE.lower() not in ("x86_64", "amd64", "i386", "i686")
 
@@ -17,12 +17,12 @@ _WORDS, _COMMIT, _HEAD = ring.SLOT_WORDS, ring.W_COMMIT, ring.H_HEAD
 _DATA = ring.DATA_AT // 8
 _WORD_MASK = (1 << 64) - 1
 FOLD = 256
-"""A choice: records added to the statistics at once; fewer would cost each of them more. `Slots.newest` needs
-every ring to have a multiple of it."""
+"""Chosen: records added to the statistics at once; with fewer, each would cost more. `Slots.newest` requires
+the slots of every ring to be a multiple of it."""
 
 
 class Slots:
-    """Records in slots, one after the other, round and round: record n is in slot (n - 1) % slots."""
+    """Records in a circular array of slots: record n is in slot (n - 1) % slots."""
 
     def __init__(self, words: memoryview, slots: int) -> None:
         self.words = words
@@ -32,13 +32,13 @@ class Slots:
 
     @property
     def head(self) -> int:
-        """Committed records so far."""
+        """Records committed so far."""
         return int(self.words[_HEAD])
 
     def commit(self, record: memoryview | array[int]) -> None:
-        """Append one record (`SLOT_WORDS` words; the two sequence words are set here). The order of the
-        stores is the format's; `records.c` says why each is where it is."""
-        number = self.words[_HEAD] + 1 & _WORD_MASK  # another process can write there and must not break us
+        """Append one record (`SLOT_WORDS` words; the two sequence words are set here). The format fixes the
+        order of the stores; `records.c` explains each."""
+        number = self.words[_HEAD] + 1 & _WORD_MASK  # another process may write there and must not break us
         try:
             if number == self.slots + 1:
                 self.grow()
@@ -63,17 +63,17 @@ class Slots:
         self._barrier.acquire()
 
     def grow(self) -> None:
-        """All slots are used for the first time. A ring in memory stays as it is."""
+        """All slots are used for the first time. A ring in memory does not grow."""
 
     def newest(self, count: int) -> memoryview:
-        """The words of the last `count` records (at most `FOLD`). They are contiguous: the recorder's
-        rings have a multiple of `FOLD` slots, and it asks at every multiple."""
+        """The words of the last `count` records (at most `FOLD`). They are contiguous: the number of slots
+        is a multiple of `FOLD`, and the recorder asks at every multiple."""
         last = (self.head - 1) % self.slots + 1
         return self.words[_DATA + max(0, last - count) * _WORDS : _DATA + last * _WORDS]
 
 
 class MemoryRing(Slots):
-    """The null twin of `RingWriter`: no file, and room for as many records as are added up at once."""
+    """The null counterpart of `RingWriter`: no file, and room for the records summed at once."""
 
     path: str | None = None
 
