@@ -17,11 +17,11 @@ def problem(folder: str) -> str | None:
     if stat.S_ISLNK(found.st_mode):
         return "it is a symbolic link"
     if not stat.S_ISDIR(found.st_mode):
-        return "it is no folder"
+        return "it is not a folder"
     if found.st_uid not in _trusted():
         return f"it belongs to user {found.st_uid}, who is neither you, nor root, nor the service"
     if _is_shared(found) and not found.st_mode & stat.S_ISVTX:
-        return "others may replace files in it: it is writable for them and has no sticky bit"
+        return "others can replace files in it: it is writable by them and has no sticky bit"
     return None
 
 

@@ -220,7 +220,7 @@ def main(words: list[str]) -> dict[str, Any]:
 
     device = torch.accelerator.current_accelerator(check_available=True)
     if device is None or device.type in ("cpu", "mps"):
-        return {"error": "torch finds no GPU here"}
+        return {"error": "torch found no GPU"}
     device = torch.device(device.type, 0)
     if words[0] == "prepare":
         return prepare(torch, device)

@@ -246,7 +246,7 @@ def _exactly(fd: int, count: int, at: int) -> bytes:
         os.lseek(fd, at, os.SEEK_SET)
         raw = os.read(fd, count)
     if len(raw) < count:
-        raise RingError("file cut short")
+        raise RingError("file is truncated")
     return raw
 
 
@@ -254,9 +254,9 @@ def read_header(fd: int, size: int) -> Header:
     """Header of an open ring of `size` bytes. Raises `RingError` on anything inconsistent."""
     words = struct.unpack(f"<{HEADER_WORDS}Q", _exactly(fd, HEADER_WORDS * 8, 0))
     if words[H_MAGIC] != MAGIC:
-        raise RingError("no ring magic")
+        raise RingError("not a ring file (wrong magic number)")
     if words[H_VERSION] != VERSION:
-        raise RingError(f"ring version {words[H_VERSION]}, this gpumon reads {VERSION}")
+        raise RingError(f"the ring has version {words[H_VERSION]}, but this gpumon reads version {VERSION}")
     slots = words[H_SLOTS]
     if not 0 < slots <= (size - DATA_AT) // SLOT_BYTES:
         raise RingError(f"{slots} slots do not fit a file of {size} bytes")

@@ -78,7 +78,7 @@ class Cells:
         except KeyboardInterrupt:
             print("gpumon: no report: interrupted", file=sys.stderr)
         except Exception as error:  # noqa: BLE001 — see above
-            print(f"gpumon: this cell is not watched: {type(error).__name__}: {error}", file=sys.stderr)
+            print(f"gpumon: cannot watch this cell: {type(error).__name__}: {error}", file=sys.stderr)
 
 
 def notebook_name(names: dict[str, Any]) -> str:

@@ -31,7 +31,7 @@ _SENTENCES = {
     "`-S` ignore what gpumon sets for them). In the script itself `TrainingMonitor.auto()` works",
     Seen.PYTHON: "Python ran, and nothing imported torch",
     Seen.TORCH: "torch was imported, and there was no backward pass with an optimizer step",
-    Seen.SWITCHED_OFF: "recording is switched off by GPUMON_DISABLE",
+    Seen.SWITCHED_OFF: "recording is disabled by GPUMON_DISABLE",
     Seen.UNKNOWN: "there was no backward pass and optimizer step of torch",
 }
 

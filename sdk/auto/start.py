@@ -49,7 +49,7 @@ def _explore(session: Any) -> None:
         try:
             explore(torch, session, lambda: session.recorder.steps)
         except (AttributeError, ImportError) as error:
-            warn_once(f"this version of torch cannot be explored: {error}")
+            warn_once(f"cannot explore settings with this version of torch: {error}")
 
     if NAME not in session.config:
         when_imported("torch", begin)
@@ -69,7 +69,7 @@ def _hook(monitor: Any, session: Session, torch: ModuleType, setup: SetUp) -> No
     except (AttributeError, ImportError) as error:
         recognizer.on = False
         setup.remove()
-        warn_once(f"this version of torch cannot be instrumented automatically: {error}")
+        warn_once(f"cannot instrument this version of torch automatically: {error}")
         return
     recognizer.monitor = monitor
     session.before_stop = recognizer.finish

@@ -29,7 +29,7 @@ static PyObject *batches_next(Batches *self) {
     if (!self->source) self->source = PyObject_CallNoArgs(self->start);
     if (self->source && !PyIter_Check(self->source)) {
         Py_CLEAR(self->source);
-        PyErr_SetString(PyExc_TypeError, "what is iterated gave no iterator");
+        PyErr_SetString(PyExc_TypeError, "the batches did not return an iterator");
     }
     PyObject *batch = self->source ? Py_TYPE(self->source)->tp_iternext(self->source) : NULL;
     if (!asked || !core->on) return batch;

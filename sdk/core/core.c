@@ -218,7 +218,7 @@ static uint64_t slots_of(PyObject *source, const Py_buffer *view) {
     Py_XDECREF(slots);
     if (PyErr_Occurred()) return 0;
     if (count && room > DATA_AT && count <= (room - DATA_AT) / SLOT_WORDS) return count;
-    PyErr_SetString(PyExc_ValueError, "a ring shorter than its slots");
+    PyErr_SetString(PyExc_ValueError, "the ring is too short for its slots");
     return 0;
 }
 
@@ -309,16 +309,16 @@ static void core_dealloc(Core *self) {
 }
 
 static PyMethodDef core_methods[] = {
-    {"mark", (PyCFunction)core_mark, METH_O, "From here on it is this phase."},
-    {"lap", (PyCFunction)core_lap, METH_O, "From here on it is `name`, until the next lap or `step()`."},
+    {"mark", (PyCFunction)core_mark, METH_O, "This phase begins."},
+    {"lap", (PyCFunction)core_lap, METH_O, "Phase `name` begins and lasts until the next lap or `step()`."},
     {"name_phase", (PyCFunction)core_name_phase, METH_VARARGS, "What `lap` calls a phase."},
     {"push", (PyCFunction)core_push, METH_O, "Open a nested phase."},
     {"pop", (PyCFunction)core_pop, METH_NOARGS, "Close it."},
-    {"request_batch", (PyCFunction)core_request_batch, METH_NOARGS, "A batch is asked for."},
+    {"request_batch", (PyCFunction)core_request_batch, METH_NOARGS, "A batch is requested."},
     {"set_step_values", (PyCFunction)core_set_step_values, METH_VARARGS, "What the user says of this step."},
     {"step", (PyCFunction)(void (*)(void))core_step, METH_FASTCALL | METH_KEYWORDS, "The step's work is done."},
     {"complete_and_begin", (PyCFunction)core_complete_and_begin, METH_O, "The step is done, and this phase begins."},
-    {"count_done", (PyCFunction)core_count_done, METH_NOARGS, "One step more has its work done."},
+    {"count_done", (PyCFunction)core_count_done, METH_NOARGS, "One more step has its work done."},
     {"roll", (PyCFunction)core_roll, METH_O, "Commit the open record with its end at `now`."},
     {"set_batch_path", (PyCFunction)core_set_batch_path, METH_O, "Where in a batch its first tensor is."},
     {"count_batch", (PyCFunction)core_count_batch, METH_O, "Add the batch's samples to the open record."},

@@ -55,7 +55,7 @@ static void marks_dealloc(Marks *self) {
 }
 
 PyDoc_STRVAR(lap_doc, "lap($self, name, /)\n--\n\n"
-                      "From here on it is `name`, until the next lap or `step()`: the cheapest mark.");
+                      "Phase `name` begins and lasts until the next lap or `step()`: the cheapest mark.");
 PyDoc_STRVAR(step_doc, "step($self, loss=None, *, samples=None, tokens=None, **scalars)\n--\n\n"
                        "One optimizer step is done. `loss` and other numbers are read without a device sync.");
 static PyMethodDef marks_methods[] = {

@@ -85,7 +85,7 @@ class NullSession:
     def failed(self, error: Exception) -> None:
         """Our code raised: count it, warn once, and let the training continue."""
         self.recorder.errors += 1
-        warn_once(f"{type(error).__name__} inside gpumon, training goes on: {error}")
+        warn_once(f"{type(error).__name__} inside gpumon; training continues: {error}")
 
     def stop(self, *, failed: bool = False, cause: BaseException | None = None) -> None:
         """End the run: commit the last step, mark the ring as ended."""

@@ -11,17 +11,17 @@ from ._totals import WARMUP, Group
 from .recorder import Recorder
 
 _ADVICE = {
-    "data": "The loop waits for its data: more loader workers, or a cheaper __getitem__.",
-    "transfer": "Copies to the device dominate: pinned memory and non_blocking=True let them overlap.",
+    "data": "The loop waits for data: use more loader workers or a cheaper __getitem__.",
+    "transfer": "Copies to the device dominate: use pinned memory and non_blocking=True to overlap them.",
     "forward": "The forward pass dominates: this is the model's own work.",
     "backward": "The backward pass dominates: this is the model's own work.",
     "optimizer": "The optimizer dominates: try fused=True.",
-    "between": "Most time passes between the steps: check what the loop does after each step.",
+    "between": "Most of the time passes between steps: check what the loop does after each step.",
     "validate": "Validation dominates: run it less often or on fewer batches.",
     "checkpoint": "Checkpoints dominate: save less often or asynchronously.",
     "log": "Logging dominates: log less often.",
     "sync": "The loop waits for the device: read losses less often.",
-    "other": "Most time is in no marked phase: mark more phases to see where it goes.",
+    "other": "Most of the time is in no marked phase: mark more phases to see where it goes.",
 }
 
 
@@ -112,7 +112,7 @@ def _lines(values: dict[str, Any]) -> Iterator[str]:
         yield f"  note         {values['note']}"
     if values["steps"]:
         ratio = values["overhead_ratio"]
-        share = f", {units.small_percent(ratio)} of the time" if ratio is not None else " in all"
+        share = f", {units.small_percent(ratio)} of the time" if ratio is not None else " in total"
         yield f"  gpumon cost  {units.seconds(values['overhead_seconds'])}{share}"
     if values.get("inactive"):
         yield f"  not recorded {values['inactive']}"

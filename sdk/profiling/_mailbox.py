@@ -84,7 +84,7 @@ def _read(name: str) -> bytes:
     try:
         found = os.fstat(fd)
         if not stat.S_ISREG(found.st_mode) or not _is_private(found) or found.st_nlink != 1:
-            raise ValueError("the request is no private file of this user")
+            raise ValueError("the request is not a private file owned by this user")
         return os.read(fd, _MOST_BYTES)
     finally:
         os.close(fd)
@@ -94,14 +94,14 @@ def _parse(raw: bytes) -> Request:
     """Raises `ValueError`."""
     asked: Any = json.loads(raw)
     if not isinstance(asked, dict):
-        raise ValueError("the request is no JSON object")
+        raise ValueError("the request is not a JSON object")
     steps, first, until = (_whole(asked.get(key)) for key in ("steps", "first", "until_ns"))
     if not 0 < steps <= _MOST_STEPS:
-        raise ValueError(f"a window has 1 to {_MOST_STEPS} steps, not {steps}")
+        raise ValueError(f"a window must have 1 to {_MOST_STEPS} steps, not {steps}")
     return Request(steps, first, asked.get("stacks") is True, until)
 
 
 def _whole(value: Any) -> int:
     if not isinstance(value, int):
-        raise ValueError("the request is not one this version understands")
+        raise ValueError("this version does not understand the request")
     return value

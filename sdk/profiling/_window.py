@@ -62,7 +62,7 @@ class Window:
         if not _is_whole(path):
             with contextlib.suppress(OSError):
                 os.unlink(path)
-            raise OSError("the trace could not be written beside the ring: there is no room for it")
+            raise OSError("could not write the trace next to the ring: not enough space")
 
 
 def _is_whole(path: str) -> bool:

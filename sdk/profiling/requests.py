@@ -18,10 +18,10 @@ from ._window import Window
 from .turn import is_free, is_ours, is_prepared
 
 NEVER = 1 << 62
-_OWN_PROFILER = "the script profiles itself at the moment, and torch can run one profiler only"
+_OWN_PROFILER = "the script is running its own profiler, and torch allows only one at a time"
 _NO_TORCH = "the script does not use torch"
-_NO_PROFILER = "this torch has no profiler that can write a trace (it was built without Kineto)"
-_ENDED = "the run ended before the window was full"
+_NO_PROFILER = "this torch cannot write a profiler trace (it was built without Kineto)"
+_ENDED = "the run ended before the window was complete"
 
 
 class Loop(NamedTuple):

@@ -31,14 +31,14 @@ def open_ring(
 ) -> RingWriter:
     """Create the ring for `meta["run"]`; a name already taken gets a number appended."""
     if disabled():
-        raise SwitchedOff("switched off by GPUMON_DISABLE")
+        raise SwitchedOff("disabled by GPUMON_DISABLE")
     folder = directory or ring.default_directory()
     try:
         prepare(folder)
         _tidy(folder)
         return _create(folder, meta, started)
     except (OSError, ValueError) as error:
-        raise NoRing(f"no ring in {folder}: {error}") from error
+        raise NoRing(f"cannot create a ring in {folder}: {error}") from error
 
 
 def prepare(folder: str) -> None:
@@ -60,7 +60,7 @@ def _create(folder: str, meta: dict[str, Any], started: tuple[int, int] | None) 
             return RingWriter(path, meta, started=started)
         except FileExistsError:
             continue
-    raise OSError(f"a thousand rings named {base}")
+    raise OSError(f"there are already a thousand rings named {base}")
 
 
 def _tidy(folder: str) -> None:

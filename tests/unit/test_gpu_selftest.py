@@ -54,7 +54,7 @@ def test_without_a_gpu_it_is_one_sentence(capsys: pytest.CaptureFixture[str]) ->
     if torch.cuda.is_available():
         pytest.skip("there is a GPU here")
     assert main(["doctor", "--gpu-selftest"]) == EXIT_USAGE
-    assert "the self-test needs a GPU: torch finds no GPU here" in capsys.readouterr().err
+    assert "the self-test needs a GPU: torch found no GPU" in capsys.readouterr().err
 
 
 def test_without_torch_too(capsys: pytest.CaptureFixture[str]) -> None:

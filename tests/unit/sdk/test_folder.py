@@ -34,7 +34,7 @@ def test_links_and_files_are_no_folders(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(folder)
     (tmp_path / "file").touch()
     assert problem(str(tmp_path / "link")) == "it is a symbolic link"
-    assert problem(str(tmp_path / "file")) == "it is no folder"
+    assert problem(str(tmp_path / "file")) == "it is not a folder"
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")

@@ -228,7 +228,7 @@ def test_other_threads_do_no_harm(gpumon_dir: Path) -> None:
 
 
 def test_bad_values_never_raise(gpumon_dir: Path) -> None:
-    with TrainingMonitor() as m, pytest.warns(RuntimeWarning, match="training goes on"):
+    with TrainingMonitor() as m, pytest.warns(RuntimeWarning, match="training continues"):
         m.step(loss="a word")
         m.step(loss=object())
         m.log_iteration("soon")  # type: ignore[arg-type]
@@ -337,7 +337,7 @@ def test_own_cost_is_reported(gpumon_dir: Path) -> None:
     assert summary["overhead_ratio"] is None, "a run of some milliseconds has no typical share"
     assert ring_of(m).header.overhead_ns > 0
     cost = next(line for line in str(summary).splitlines() if "gpumon cost" in line)
-    assert cost.endswith("in all") and "%" not in cost
+    assert cost.endswith("in total") and "%" not in cost
 
 
 def test_summary_names_the_bottleneck(gpumon_dir: Path) -> None:
