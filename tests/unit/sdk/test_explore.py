@@ -23,6 +23,9 @@ class Fake(Switch):
         self.on = False
         self._fails = fails
 
+    def apply(self, place: Place, value: bool, outcome: Outcome) -> None:
+        self.on = value
+
     def live(self, place: Place, value: bool, outcome: Outcome) -> Flip:
         outcome.applied("")
         return self._flip
