@@ -137,7 +137,7 @@ class Policy:
     hint_share: float = 0.05
     """Copies are examined from this share of the step."""
     many_copies: int = 12
-    """From this many copies a step they count as many."""
+    """From this many copies per step they count as many."""
     small_copy_bytes: int = 256 << 10
     """Up to this size a copy is small: its fixed cost outweighs the transfer."""
 

@@ -68,7 +68,7 @@ class History:
         return list(readable(rows, _record))
 
     def runs_of_script(self, script: str, name: str, owner: int, limit: int) -> list[RunRecord]:
-        """One user's runs that ended normally, newest first."""
+        """One user's runs that ended without failing, newest first."""
         rows = self._rows(
             "SELECT state, ended_us, updated_us, body, findings FROM runs"
             " WHERE owner = ? AND state = 'ended' AND script = ? AND name = ?"

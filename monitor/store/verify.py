@@ -78,7 +78,8 @@ def verify(store: Store, record: RunRecord) -> Comparison | None:
 
 
 def predecessor(history: History, record: RunRecord) -> RunRecord | None:
-    """The owner's latest run of the same script and name that ended normally and had a predicted gain."""
+    """The owner's latest run of the same script and name that ended without failing and had a predicted
+    gain."""
     run = record.run
     if run.script is None:
         return None
