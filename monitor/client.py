@@ -1,6 +1,6 @@
-"""Talks to a daemon, over TCP or its Unix socket, with the standard library alone.
+"""Talks to a daemon over TCP or its Unix socket, using only the standard library.
 
-Every failure a user can do something about is a `UserError` that names the address that was tried.
+Every failure a user can do something about is a `UserError` naming the address that was tried.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from monitor.model.errors import EXIT_UNREACHABLE, UserError
 from monitor.model.snapshot import SchemaError, Snapshot, decode
 
 TIMEOUT_SECONDS = 5.0
-"""A choice: a daemon answers within milliseconds unless the machine is in trouble."""
+"""Our choice: a daemon answers within milliseconds unless the machine is in trouble."""
 RECONNECT_SECONDS = (0.2, 0.5, 1.0, 2.0)
 
 
@@ -36,7 +36,7 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 class Client:
-    """One daemon. Keeps one connection open between requests; not for several threads at once."""
+    """One daemon. Keeps a connection open between requests; not thread-safe."""
 
     def __init__(self, url: str | None = None, *, timeout: float = TIMEOUT_SECONDS) -> None:
         self.address = resolve(url)
@@ -61,7 +61,7 @@ class Client:
             self._connection = None
 
     def snapshot(self) -> Snapshot:
-        """The newest snapshot of the daemon."""
+        """The daemon's latest snapshot."""
         return self._decode(self.get("/api/v1/snapshot"))
 
     def get_json(self, path: str) -> Any:
@@ -69,11 +69,11 @@ class Client:
         return json.loads(self.get(path))
 
     def post_json(self, path: str) -> Any:
-        """The same for a question that may write something down."""
+        """The same for a request that may write something."""
         return json.loads(self.get(path, method="POST"))
 
     def get(self, path: str, *, method: str = "GET") -> bytes:
-        """The body of an answer; one other than 200 is a `UserError` with the daemon's own words."""
+        """The response body; any status other than 200 is a `UserError` with the daemon's own words."""
         fresh = self._connection is None
         try:
             return self._ask(path, method)
@@ -81,7 +81,7 @@ class Client:
             self.close()
             if fresh:
                 raise self._unreachable(error) from None
-        try:  # the kept connection was gone: the daemon restarted
+        try:  # the kept connection was dead: the daemon restarted
             return self._ask(path, method)
         except (http.client.HTTPException, OSError) as error:
             self.close()
@@ -97,8 +97,8 @@ class Client:
         return body
 
     def stream(self, *, reconnect: bool = True) -> Iterator[Snapshot]:
-        """Snapshots as they are made. A daemon that goes away is waited for (unless `reconnect` is
-        off, or it never answered): the caller sees the gap in the snapshots' times."""
+        """Snapshots as they are made. If the daemon goes away, waits for it (unless `reconnect` is off, or it
+        never answered): the caller sees the gap in the snapshots' times."""
         attempt = 0
         answered = False
         while True:
@@ -165,7 +165,7 @@ class Client:
 
 
 def _said(body: bytes) -> str:
-    """The error sentence of an API answer, or nothing when it is not one of ours."""
+    """The error sentence of an API answer; empty if it is not one of ours."""
     try:
         answer = json.loads(body)
     except ValueError:

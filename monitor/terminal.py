@@ -1,7 +1,7 @@
-"""Text for a terminal or a pipe: colour, width, wrapped lines and the one table of all commands.
+"""Text for a terminal or a pipe: colour, width, wrapped lines and the one table used by all commands.
 
-On a terminal lines are as wide as it is and break between words. In a pipe nothing is broken or left out: a
-program reads it.
+On a terminal, lines fit its width and break between words. In a pipe nothing is wrapped or left out, because
+a program reads it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ COLORS = {
     "running": "32", "stalled": "31;1", "failed": "31", "killed": "31",
     "dim": "2", "bold": "1", "bar": "7",
 }  # fmt: skip
-"""By what is said, not by colour: a severity, a state of a run, or how loud."""
+"""Keyed by meaning, not by colour: a severity, a run state, or an emphasis."""
 
 
 class Terminal:
@@ -38,7 +38,7 @@ class Terminal:
 
     @property
     def width(self) -> int | None:
-        """Columns; None where lines may be as long as they like."""
+        """Columns; None if lines may have any length."""
         return max(NARROWEST, shutil.get_terminal_size().columns) if self.tty else None
 
     def paint(self, text: str, tone: str) -> str:
@@ -47,7 +47,7 @@ class Terminal:
 
 
 def is_attended(out: TextIO) -> bool:
-    """Whether somebody sits in front of it, with a terminal that can move its cursor."""
+    """Whether somebody is at the terminal, and it can move its cursor."""
     typed = sys.stdin is not None and sys.stdin.isatty()
     return out.isatty() and typed and os.environ.get("TERM", "dumb") not in ("dumb", "")
 
@@ -56,12 +56,12 @@ PLAIN = Terminal(None)
 
 
 def plain(text: str) -> str:
-    """One line of printable text: names come from other users' files and may hold anything."""
+    """One line of printable text: names come from other users' files and may contain anything."""
     return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
 
 
 def wrapped(text: str, width: int | None, indent: str = "", hang: str = "  ") -> list[str]:
-    """Lines of at most the width; a number stays with its unit, a word is never broken."""
+    """Lines of at most this width; a number stays with its unit, and words are never broken."""
     if width is None:
         return [indent + text]
     tied = UNITS.sub(TIED, text)
@@ -82,8 +82,8 @@ def table(
     tones: Sequence[str] = (),
     on: Terminal = PLAIN,
 ) -> str:
-    """Columns as wide as they need. Where that is too wide for the terminal, the column `below` goes below
-    its row, then those in `spare` go, in their order. `tones` are the colours of the rows."""
+    """Columns as wide as needed. If that exceeds the terminal's width, column `below` moves below its row,
+    then the columns in `spare` are dropped, in order. `tones` are the colours of the rows."""
     shown = list(range(len(head)))
     under = None
     for drop in (below, *spare):

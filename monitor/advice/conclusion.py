@@ -14,11 +14,11 @@ from monitor.model.policy import Policy
 from monitor.model.run import Run, Verdict
 
 Changes = Mapping[FindingKey, Outcomes | None]
-"""What the remedy of each finding changes of the step."""
+"""How the remedy of each finding changes the step."""
 
 
 def combined_of(findings: Sequence[Finding], changes: Changes, model: StepModel | None) -> Speedup | None:
-    """What all remedies would give together. `findings` are those of a run and of its GPUs, ranked."""
+    """The gain of all remedies together. `findings` are those of a run and its GPUs, ranked."""
     serious = [finding for finding in findings if finding.severity in SERIOUS]
     promises = [
         Promise(finding.speedup, finding.share, changes.get(finding.key))
@@ -30,8 +30,8 @@ def combined_of(findings: Sequence[Finding], changes: Changes, model: StepModel 
 
 
 def steady_combined(new: Speedup | None, old: Speedup | None, findings: Sequence[Finding]) -> Speedup | None:
-    """As it was last shown while the new range allows that; never below the best remedy alone, and never
-    above what all of them remove."""
+    """Stays as last shown while the new range allows it; never below the best remedy alone, nor above what
+    all of them remove."""
     if old is None or not is_steady(new, old):
         return new
     serious = [one for one in findings if one.severity in SERIOUS]

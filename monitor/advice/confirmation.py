@@ -1,4 +1,4 @@
-"""A finding of a live run is shown once it has lasted, and stays for a while after it is gone; its figures
+"""Shows a live run's finding once it has lasted, and keeps it for a while after it is gone. Its figures
 change only when the new range excludes the previous estimate, or more is known than before."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from monitor.model.policy import Policy
 
 @dataclass(slots=True)
 class Held:
-    """A finding's memory: how long it has been there, and how long it has been gone."""
+    """How long a finding has been there, and how long it has been gone."""
 
     judged: Judged
     since: float
@@ -38,9 +38,9 @@ class Confirmation:
     def update(
         self, found: Sequence[Judged], now: float, over: Collection[str], resting: Collection[str] = ()
     ) -> list[Judged]:
-        """What is to be shown: after `confirm_ticks` in a row, until `clear_ticks` without. Runs that are
-        over get no second look, so theirs are shown and go at once; so is what is critical. Of runs that
-        were not evaluated this time (`resting`), nothing is seen again or missed."""
+        """What to show: a finding after `confirm_ticks` in a row, until `clear_ticks` without. Finished runs
+        are not evaluated again, so their findings appear and disappear at once; critical ones also appear at
+        once. For runs not evaluated this time (`resting`), nothing counts as seen or missed."""
         for judged in found:
             if judged.finding.run not in resting:
                 self._see(judged, now, over)
@@ -69,20 +69,20 @@ class Confirmation:
 
 def steadied(judged: Judged, before: Judged) -> Judged:
     """The finding as shown before, while the new range still includes its gain and nothing more is known (the
-    line it is about is found some seconds later)."""
+    line it is about is only found some seconds later)."""
     new, old = judged.finding, before.finding
     more = new.evidence.keys() - old.evidence.keys()
     return before if is_steady(new.speedup, old.speedup) and not more else judged
 
 
 def is_steady(new: Speedup | None, old: Speedup | None) -> bool:
-    """Whether the doubt about the new gain includes the old one. A limit may have cut the range above, so
-    the doubt upwards is at least that downwards."""
+    """Whether the new gain's uncertainty includes the old one. A limit may have cut off the range above, so
+    the uncertainty upwards is at least that downwards."""
     if new is None or old is None:
         return False
     return new.low <= old.likely <= max(new.high, new.likely * new.likely / new.low)
 
 
 def since(judged: Judged, time: float) -> Judged:
-    """The same, first seen then."""
+    """The same finding, first seen at `time`."""
     return replace(judged, finding=changed(judged.finding, since=time))

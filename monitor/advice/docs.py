@@ -1,4 +1,4 @@
-"""docs/rules.md, made from the rules themselves: ``python -m monitor.advice.docs > docs/rules.md``."""
+"""Generates docs/rules.md from the rules: ``python -m monitor.advice.docs > docs/rules.md``."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _rule(rule: Rule) -> list[str]:
 
 
 def _policy() -> list[str]:
-    """Every threshold, with its default and what it means."""
+    """Every threshold, with its default and meaning."""
     lines = ["## Thresholds", "", "In a TOML file for `--policy` (or `GPUMON_POLICY`), under `[policy]`.", ""]
     lines += ["| name | default | meaning |", "|---|---|---|"]
     meaning = _meanings()

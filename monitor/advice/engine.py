@@ -1,7 +1,7 @@
 """Runs the rules over a snapshot and decides what is shown.
 
-Rules are pure; what has to be remembered between ticks (since when, how often in a row, a bounded
-history of each run) is here and in `confirmation`, and nowhere else.
+Rules are pure; what has to be remembered between ticks (since when, how often in a row, a bounded history of
+each run) lives here and in `confirmation`, and nowhere else.
 """
 
 from __future__ import annotations
@@ -30,34 +30,35 @@ from monitor.model.snapshot import Snapshot
 HISTORY = 240
 """Points kept of a run's past: four minutes at the default interval."""
 YOUNG = 60
-"""Evaluations of a run at every tick. By then its rolling figures are full, and hardly move in a tick …"""
+"""A run is evaluated on every tick this many times. By then its rolling figures are full and hardly change
+…"""
 REST_TICKS = 4
-"""… so that it may rest for so many ticks after one. A choice: advice is most of what a run costs."""
+"""… so it may then rest for this many ticks. Our choice: advice is most of what a run costs the daemon."""
 RUN, VERDICT = "(run)", "(verdict)"
-"""What fails around the rules, where their ids are counted."""
+"""Names under which failures outside the rules are counted."""
 
 
 @dataclass(slots=True)
 class Remembered:
-    """What the engine keeps of one run."""
+    """What the engine remembers about one run."""
 
     points: deque[Point] = field(default_factory=lambda: deque(maxlen=HISTORY))
     mark: tuple[object, ...] = ()
-    """What the findings depend on of a run that is over: unchanged, it need not be judged again."""
+    """What a finished run's findings depend on: if unchanged, it need not be judged again."""
     evaluations: int = 0
     rested: int = 0
     """Ticks since the last evaluation."""
     judged: list[Judged] = field(default_factory=list)
     model: StepModel | None = None
     combined: Speedup | None = None
-    """As it was last shown: it moves only when the new range excludes it."""
+    """As last shown: it changes only when the new range excludes it."""
     verdict: Verdict | None = None
     concluded_from: tuple[Finding, ...] | None = None
-    """The findings that led to these: of a run that is over, the same ones lead there again."""
+    """The findings that led to these: for a finished run, the same findings give the same conclusion."""
 
 
 class Engine:
-    """Keeps confirmation and history between calls; `evaluate` is cheap when nothing moved."""
+    """Keeps confirmation and history between calls; `evaluate` is cheap if nothing changed."""
 
     def __init__(self, policy: Policy = DEFAULT_POLICY) -> None:
         self.policy = policy
@@ -66,10 +67,10 @@ class Engine:
         self._idle: dict[str, float] = {}
         self._guard = Guard()
         self.errors: Mapping[str | None, Errors] = {}
-        """Kind of machine → how far each rule's predictions were off on such a one."""
+        """Kind of machine → how far each rule's predictions were off there."""
 
     def evaluate(self, snapshot: Snapshot) -> Snapshot:
-        """The snapshot with the findings that are to be shown now, and each run with its verdict."""
+        """The snapshot with the findings to show now, and each run with its verdict."""
         found = self._judge(snapshot)
         self._confirmation.forget({run.id for run in snapshot.runs})
         over = {run.id for run in snapshot.runs if not run.live}
@@ -77,11 +78,11 @@ class Engine:
         return self._conclude(snapshot, self._confirmation.update(found, snapshot.time, over, resting))
 
     def once(self, snapshot: Snapshot) -> Snapshot:
-        """The same for a single snapshot: no other will come to confirm what is found."""
+        """The same for a single snapshot, with no later one to confirm the findings."""
         return self._conclude(snapshot, [since(judged, snapshot.time) for judged in self._judge(snapshot)])
 
     def _judge(self, snapshot: Snapshot) -> list[Judged]:
-        """What the rules say about this moment, ended runs only when something about them changed."""
+        """What the rules say now; ended runs are judged only if something about them changed."""
         present = {run.id for run in snapshot.runs}
         self._runs = {id: kept for id, kept in self._runs.items() if id in present}
         self._follow_idle(snapshot)
@@ -94,7 +95,7 @@ class Engine:
         return found
 
     def _follow_idle(self, snapshot: Snapshot) -> None:
-        """Since when each GPU that somebody holds does nothing."""
+        """Track since when each held GPU has been idle."""
         for gpu in snapshot.gpus:
             use = gpu.utilization_ratio
             if gpu.processes and use is not None and use < self.policy.gpu_unused:
@@ -140,8 +141,8 @@ class Engine:
 
 
 def _point(context: RunContext) -> Point:
-    """This moment of a run, for what only shows over time."""
-    rss = context.scalar("proc.rss_bytes")  # workers touch pages they share; that is no growth
+    """The run's current values, for effects that only show over time."""
+    rss = context.scalar("proc.rss_bytes")  # workers touch shared pages; that is not growth
     device = context.scalar("cuda.allocated_bytes")
     return Point(
         steps=context.run.steps,
@@ -158,7 +159,7 @@ def _pressure(context: RunContext) -> float | None:
 
 
 def _other_cores(context: RunContext) -> float | None:
-    """Cores that processes outside the run keep busy; None when not known."""
+    """Cores that processes outside the run keep busy; None if unknown."""
     cpu = context.snapshot.host.cpu
     own = [process.cpu_ratio for process in context.processes if process.cpu_ratio is not None]
     if context.run.state != "running" or not own or cpu is None or cpu.utilization_ratio is None:

@@ -1,4 +1,4 @@
-"""From a rule's answer to a finding: its prediction and its severity."""
+"""Turns a rule's answer into a finding, with prediction and severity."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def make(
     run: str | None,
     error: float | None = None,
 ) -> Finding | None:
-    """The finding, or None when its gain is not worth a reader's time. `error` is how far the rule's
-    predictions were off so far."""
+    """The finding, or None if its gain is not worth a reader's time. `error` is how far the rule's
+    predictions have been off so far."""
     speedup, share, least = _promise(advice, model, error)
     severity = advice.severity or by_gain(speedup, policy, least)
     if severity is None:
@@ -47,7 +47,7 @@ def make(
 
 
 def _played(advice: Advice, model: StepModel | None, share: float | None) -> dict[str, float]:
-    """Where the step was played again: the share of it that goes at most."""
+    """If the step was replayed: the largest share of it that can be saved."""
     played = share is not None and advice.gain is not None and model is not None and model.lanes is not None
     return {"at_most_share": share} if played and share is not None else {}
 
@@ -55,8 +55,8 @@ def _played(advice: Advice, model: StepModel | None, share: float | None) -> dic
 def _promise(
     advice: Advice, model: StepModel | None, error: float | None
 ) -> tuple[Speedup | None, float | None, float | None]:
-    """The predicted gain, never above what the evidence removes; the share of the time that is at most; and
-    the rule's own lower bound. A gain that no share of the time backs is no promise."""
+    """The predicted gain, never above what the evidence removes; the largest share of the time it can save;
+    and the rule's own lower bound. A gain not backed by a share of the time is not a promise."""
     if advice.speedup is not None:
         if advice.share is None:
             return None, None, None
@@ -73,8 +73,8 @@ def _promise(
 
 
 def by_gain(speedup: Speedup | None, policy: Policy, least: float | None = None) -> Severity | None:
-    """Severity from what the remedy is likely to gain. `least` is the rule's own lower bound: the range's
-    low end also holds the noise between two runs, which makes a cause no less of a cause."""
+    """Severity from the likely gain. `least` is the rule's own lower bound: the low end of the range also
+    includes noise between two runs, which does not make a cause any less real."""
     if speedup is None:
         return "hint"
     if speedup.likely < policy.hint_gain:
@@ -85,7 +85,7 @@ def by_gain(speedup: Speedup | None, policy: Policy, least: float | None = None)
 
 
 def rounded(evidence: Mapping[str, Any]) -> dict[str, Any]:
-    """Evidence with four significant digits and without what is unknown."""
+    """Evidence rounded to four significant digits, without unknown values."""
     return {
         key: float(f"{value:.4g}") if isinstance(value, float) else value
         for key, value in evidence.items()

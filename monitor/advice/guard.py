@@ -1,4 +1,4 @@
-"""A guard around each rule and each run: a failure is named, counted and skipped; the others continue."""
+"""A guard around each rule and run: a failure is named, counted and skipped; the others continue."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ log = logging.getLogger("gpumon.advice")
 
 
 class Ask(Protocol):
-    """Asks one rule (or what is worked out for one run) and gives its answer, or `otherwise`."""
+    """Calls one rule (or computes something for one run) and returns its answer, or `otherwise`."""
 
     def __call__(self, what: str, question: Callable[[], T], otherwise: T) -> T: ...
 
 
 def unguarded(what: str, question: Callable[[], T], otherwise: T) -> T:
-    """For who wants to know of a failure."""
+    """For callers who want to see failures."""
     return question()
 
 
 class Guard:
-    """Counts failures by what failed; the first of its kind is logged with its trace."""
+    """Counts failures by what failed; the first of each kind is logged with its traceback."""
 
     def __init__(self) -> None:
         self.failures: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""What the rules say about one run or about the machine, without what a more specific cause explains."""
+"""What the rules say about a run or the machine, minus what a more specific cause explains."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from monitor.model.finding import Finding, VerifiedOn
 
 NO_ERRORS: Mapping[str, float] = {}
 FAILED = ("failed", "killed")
-"""A run that did not come to its end: what was seen of it says nothing about the time it would have taken."""
+"""Runs that did not finish: what was seen of them does not show how long they would have taken."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A finding with what the engine needs besides: what silences what, and what its remedy changes."""
+    """A finding plus what the engine needs: what it silences, and what its remedy changes."""
 
     finding: Finding
     suppresses: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ def _about_machine(context: MachineContext, rule: Rule) -> list[Judged]:
 
 
 def _unverified(finding: Finding | None) -> Finding | None:
-    """What cards do was read from their driver; what a remedy gives was never measured on one."""
+    """Readings came from the driver, but the gain of a remedy was never measured on a card."""
     if finding is None or finding.speedup is None:
         return finding
     return replace(finding, speedup=replace(finding.speedup, verified_on="none"))
@@ -65,7 +65,7 @@ def judge_run(
     ask: Ask = unguarded,
     errors: Errors = NO_ERRORS,
 ) -> list[Judged]:
-    """All findings of one run; the closing rules also see those about its GPUs."""
+    """All findings about one run; the closing rules also see those about its GPUs."""
     judged: list[Judged] = []
     for rule in all_rules():
         if rule.scope == "run" and (not rule.steps or context.reliable):
@@ -95,8 +95,8 @@ def _judged(context: RunContext, rule: Rule, advice: Advice | None, errors: Erro
 
 
 def _backing(context: RunContext, advice: Advice) -> VerifiedOn:
-    """What measured this prediction: on a GPU, host times are those of launching and waiting, and how much
-    faster the device itself would compute was never checked."""
+    """What backs this prediction: on a GPU, host times show launching and waiting, and how much faster the
+    device itself would compute was never verified."""
     if not context.has_cuda:
         return "cpu"
     measured = context.lead is not None and context.lead.device_times.measured_steps > 0
@@ -105,15 +105,15 @@ def _backing(context: RunContext, advice: Advice) -> VerifiedOn:
 
 
 def _assumes(context: RunContext, change: Change) -> bool:
-    """Whether the gain rests on how fast the device computes. Host time saved in a phase closes gaps of the
-    device that were measured in it, where its lane is known."""
+    """Whether the gain depends on how fast the device computes. If the device's lane is known, host time
+    saved in a phase closes device gaps that were measured there."""
     if context.lanes is not None:
         return change.device_left != 1.0 or change.batch != 1.0 or change.everything != 1.0
     return computes_on_device(change)
 
 
 def suppress(judged: list[Judged]) -> list[Judged]:
-    """Without those that a more specific cause explains; a hint never silences a warning."""
+    """Drops those explained by a more specific cause; a hint never silences a warning."""
     return [one for one in judged if not any(_silences(other, one) for other in judged)]
 
 

@@ -1,11 +1,11 @@
-"""In which order findings are shown.
+"""The order in which findings are shown.
 
-Two causes whose predicted gains can hardly be told apart are not ordered by the noise between two runs of one
-script: there a measured cause comes before an assumed one, then the more specific one, then the one with
-clearly more seconds, then the id.
+Two causes whose predicted gains are barely distinguishable should not be ordered by the noise between two
+runs of one script. Among those, a measured cause comes before an assumed one, then the more specific one,
+then the one with clearly more seconds, then by id.
 
-On a GPU, time in which the device waits is measured; how much faster it would compute is a literature value.
-Such a gain counts with its least where it is compared with others.
+On a GPU, the time the device waits is measured; how much faster it would compute is a literature value. Such
+a gain counts with its lower bound when compared with others.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from monitor.advice.rule import all_rules
 from monitor.model.finding import Finding, Severity, Speedup
 
 SEVERITY_ORDER: dict[Severity, int] = {"critical": 0, "warning": 1, "hint": 2, "healthy": 3}
-"""That nothing was found never stands above a remedy."""
+""""Nothing found" never ranks above a remedy."""
 CLEARLY = 1.5
-"""A cause with this many times the seconds has clearly more of them."""
+"""A cause with this many times the seconds has clearly more."""
 LEAST_SHARE = 0.001
-"""A smaller share of the time is none."""
+"""A smaller share of the time counts as none."""
 NARROWEST = 0.03
-"""The noise of a measurement: a range ends no closer than this to what it still allows."""
+"""Measurement noise: a range extends at least this far beyond its ends."""
 
 
 def ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Most severe first, then by what the remedy is likely to gain, then by how specific the cause is."""
+    """Most severe first, then by the remedy's likely gain, then by how specific the cause is."""
     left = sorted(findings, key=_weight)
     found: list[Finding] = []
     while left:
@@ -58,7 +58,7 @@ def _assumed(gain: Speedup | None) -> bool:
 
 
 def _stable(finding: Finding) -> tuple[bool, float, int, str]:
-    """What does not follow the noise: the rule, and the share of the time in coarse steps."""
+    """What does not depend on noise: the rule, and the share of the time in coarse steps."""
     share = max(finding.share or 0.0, LEAST_SHARE)
     bonus, coarse = _bonuses().get(finding.id, 0.0), round(log(share) / log(CLEARLY))
     return (_assumed(finding.speedup), -bonus, -coarse, finding.id)
@@ -73,6 +73,6 @@ def _close(first: Finding, other: Finding) -> bool:
 
 
 def _allows(gain: Speedup, other: Speedup) -> bool:
-    """Whether the other likely gain is within the range of this one, which is at least as wide as noise."""
+    """Whether the other likely gain is within this one's range, widened by noise."""
     low, high = gain.low * (1.0 - NARROWEST), gain.high * (1.0 + NARROWEST)
     return low <= other.likely <= high

@@ -1,7 +1,7 @@
 """What a rule is: a file with a docstring and one pure function; being in the folder registers it.
 
-The docstring has a first sentence (what it finds) and the parts ``Looks at:``, ``Why:``,
-``Remedy:`` and ``Gain:``; docs/rules.md and the findings' own "why" are made from it.
+The docstring has a first sentence (what it finds) and the parts ``Looks at:``, ``Why:``, ``Remedy:`` and
+``Gain:``; docs/rules.md and the findings' own "why" are generated from it.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ PARTS = ("Looks at", "Why", "Remedy", "Gain")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """What a rule answers when it fires; the engine makes a `Finding` of it."""
+    """What a rule returns when it fires; the engine turns it into a `Finding`."""
 
     title: str
     """One clause, without a full stop: what is wrong, with this run's own figures."""
     remedy: str
     detail: str = ""
-    """A second clause of the title, where there is room for it."""
+    """A second clause of the title, shown if there is room for it."""
     change: str = ""
-    """The remedy as a diff that can be applied, or a command; empty where only words are right."""
+    """The remedy as an applicable diff or a command; empty if only words will do."""
     effect: Effect | None = None
     """What the remedy does to the training."""
     price: str = ""
     avoid: str = ""
     evidence: Mapping[str, Any] = field(default_factory=dict)
     gain: Outcomes | None = None
-    """The remedy as the step model understands it; the engine predicts from it."""
+    """The remedy in terms of the step model, from which the engine predicts."""
     because: str = ""
-    """Why the prediction is what it is, in a clause."""
+    """Why the prediction is what it is, as a clause."""
     speedup: Speedup | None = None
     """A prediction made without the step model; it counts only with a `share`."""
     share: float | None = None
-    """Share of the step (for set-up: of the run) that the evidence names. No gain is above 1 / (1 - share);
-    None: what `gain` removes at most."""
+    """Share of the step (for set-up: of the run) that the evidence names. No gain exceeds 1 / (1 - share);
+    None: the most that `gain` removes."""
     severity: Severity | None = None
     """Fixed severity; None: by predicted gain."""
     rank: int | None = None
@@ -65,16 +65,16 @@ class Rule:
 
     id: str
     cause: str
-    """A short name of the cause, for a list or a group: "Memory errors"."""
+    """A short name for the cause, for a list or a group: "Memory errors"."""
     scope: Scope
     check: Any
     doc: Mapping[str, str]
     steps: bool
-    """Speaks about step time: silent until enough steady steps were read without loss."""
+    """About step time: silent until enough steady steps were read without loss."""
     suppresses: tuple[str, ...]
     """Ids (or areas, "input.*") this rule makes redundant when it fires."""
     rank_bonus: float
-    """Added weight in the ranking for a cause that is more specific than its neighbours."""
+    """Extra weight in the ranking for a cause that is more specific than its neighbours."""
     settings: tuple[str, ...] = ()
     """What the remedy changes in the configuration probe ("loader.num_workers")."""
 
@@ -98,18 +98,18 @@ def machine_rule(id: str, cause: str, *, suppresses: tuple[str, ...] = ()) -> Ca
 
 
 def closing_rule(id: str, cause: str) -> Callable[[ClosingCheck], Rule]:
-    """Register a rule that speaks after the others, knowing what they found."""
+    """Register a rule that runs after the others and knows what they found."""
     return lambda check: Rule(id, cause, "closing", check, _doc(check), True, (), 0.0)
 
 
 def _doc(check: Callable[..., Any]) -> dict[str, str]:
-    """Parts of the docstring of the file a rule is in."""
+    """The parts of the docstring of the rule's file."""
     text = sys.modules[check.__module__].__doc__ or ""
     return parse_doc(text)
 
 
 def parse_doc(text: str) -> dict[str, str]:
-    """``{"What": …, "Looks at": …, …}`` from a rule's docstring, each a single line of text."""
+    """``{"What": …, "Looks at": …, …}`` from a rule's docstring, each as a single line of text."""
     parts: dict[str, list[str]] = {"What": []}
     current = "What"
     for line in text.strip().splitlines():

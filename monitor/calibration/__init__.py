@@ -1,1 +1,1 @@
-"""What work costs on this machine: measured once, kept in a file, used by predictions."""
+"""What operations cost on this machine: measured once, kept in a file, used by predictions."""

@@ -15,7 +15,7 @@ FOLDER = "calibration"
 
 
 def machine_kind(proc: Path = Path("/proc")) -> str:
-    """What prices depend on: how many cores there are, and which."""
+    """What prices depend on: the number and model of the cores."""
     return f"{os.cpu_count() or 1} × {_model(proc)}"
 
 
@@ -34,7 +34,7 @@ def path_of(machine: str, folder: Path | None = None) -> Path:
 
 
 def load(machine: str | None = None, folder: Path | None = None) -> Calibration | None:
-    """The prices of this kind of machine; None when there are none that can be used."""
+    """The prices for this kind of machine; None if there are no usable ones."""
     machine = machine or machine_kind()
     try:
         found = msgspec.json.decode(path_of(machine, folder).read_bytes(), type=Calibration)
@@ -44,7 +44,7 @@ def load(machine: str | None = None, folder: Path | None = None) -> Calibration 
 
 
 def save(calibration: Calibration, folder: Path | None = None) -> Path:
-    """Written whole or not at all. Raises `OSError`."""
+    """Written completely or not at all. Raises `OSError`."""
     path = path_of(calibration.machine, folder)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     fresh = path.with_suffix(".new")

@@ -1,4 +1,4 @@
-"""Runs `sdk/calibrate.py` with the interpreter that trains, in a process of its own."""
+"""Runs `sdk/calibrate.py` in its own process, with the interpreter used for training."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from monitor.calibration.cache import machine_kind
 from monitor.calibration.prices import Calibration, Prices, is_sane
 
 DEADLINE_SECONDS = 120.0
-"""Starting torch takes most of it."""
+"""Most of it goes into starting torch."""
 BUSY = 0.5
-"""Share of the cores that others may use: beyond, it is their work that would be measured."""
+"""Share of the cores others may use: beyond this, we would be measuring their work."""
 
 
 class NotMeasured(Exception):
-    """Why there are no prices, in one clause."""
+    """Why there are no prices, as a clause."""
 
 
 def busy_share() -> float:
-    """Processes that wanted a core over the last minute, for each core."""
+    """Processes per core that wanted to run over the last minute."""
     return os.getloadavg()[0] / (os.cpu_count() or 1) if hasattr(os, "getloadavg") else 0.0
 
 

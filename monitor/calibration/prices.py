@@ -1,8 +1,8 @@
-"""Prices of a machine as `sdk/calibrate.py` measures them, and what they make of the policy's own.
+"""A machine's prices as measured by `sdk/calibrate.py`, and how they adjust the policy's own.
 
-The policy's prices were fitted to whole trainings on one machine: in a training everything is colder than in
-a measurement of one thing. So they are not replaced by what is measured here but scaled, by how this machine
-compares with that one in the same measurement.
+The policy's prices were fitted to whole trainings on one machine, where everything is colder than in an
+isolated measurement. So measured prices do not replace them but scale them, by how this machine compares with
+that one in the same measurement.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from monitor.model.policy import DEFAULT_POLICY, Policy
 
 
 class Prices(Struct, frozen=True):
-    """What `sdk/calibrate.py` found; seconds unless the name says otherwise."""
+    """What `sdk/calibrate.py` measured; seconds unless the name says otherwise."""
 
     torch: str
     op_seconds_cpu: float
@@ -27,7 +27,7 @@ class Prices(Struct, frozen=True):
 
 
 class Calibration(Struct, frozen=True):
-    """The prices of one kind of machine, and when they were taken."""
+    """The prices of one kind of machine, and when they were measured."""
 
     machine: str
     """Cores and CPU: "2 × AMD EPYC"."""
@@ -44,7 +44,7 @@ REFERENCE = Prices(
     worker_transport_seconds=0.00075,
     worker_batch_seconds=0.0011,
 )
-"""The machine the policy's prices were fitted on (2 × AMD EPYC), measured the same way, the best of ten."""
+"""The machine the policy's prices were fitted on (2 × AMD EPYC), measured the same way, best of ten."""
 SCALED = {
     "op_seconds_cpu": "op_seconds_cpu",
     "cpu_flops": "cpu_flops",
@@ -53,14 +53,14 @@ SCALED = {
     "worker_pinned_seconds": "worker_transport_seconds",
     "worker_batch_seconds": "worker_batch_seconds",
 }
-"""Price of the policy → the measurement it follows. The policy's shares (`worker_slowdown`, `crowded_cores`)
-stay estimates: no measurement of a second tells them."""
+"""Policy price → the measurement it follows. The policy's ratios (`worker_slowdown`, `crowded_cores`) stay
+estimates: a one-second measurement cannot determine them."""
 MOST_APART = 20.0
-"""No machine that trains is this many times faster or slower: such a figure is a broken measurement."""
+"""No machine used for training is this many times faster or slower: such a figure is a broken measurement."""
 
 
 def is_sane(prices: Prices) -> bool:
-    """Every figure positive and within reason."""
+    """Whether every figure is positive and plausible."""
     return all(1.0 / MOST_APART < _ratio(prices, name) < MOST_APART for name in set(SCALED.values()))
 
 
@@ -71,7 +71,7 @@ def _ratio(prices: Prices, name: str) -> float:
 
 
 def calibrated(policy: Policy, prices: Prices) -> Policy:
-    """The policy with this machine's prices; one that a site has set itself stays."""
+    """The policy with this machine's prices; prices a site has set itself stay."""
     scaled = {
         name: getattr(policy, name) * _ratio(prices, measured)
         for name, measured in SCALED.items()

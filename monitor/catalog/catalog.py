@@ -1,4 +1,4 @@
-"""All runs, live and from the history: what web, TUI and commands query."""
+"""All runs, live and from the history: what the web, TUI and commands query."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Now:
 
 
 class Catalog:
-    """`now` is asked anew for every question; `history` may be missing or unreadable. `shown` is what of a
-    record is for the eyes of whoever asks."""
+    """`now` is called for every query; `history` may be missing or unreadable. `shown` reduces a record to
+    what the person asking may see."""
 
     def __init__(
         self,
@@ -45,10 +45,10 @@ class Catalog:
         self._history = history
         self._shown = shown
         self.trouble: str | None = None
-        """Why the history could not be read, when it could not."""
+        """Why the history could not be read, if so."""
 
     def records(self, *, limit: int = MAX_ROWS) -> list[RunRecord]:
-        """The newest first."""
+        """Newest first."""
         now = self._now()
         found = together(now.runs, now.findings, self._past(limit), now.time)[:limit]
         return [self._shown(record) for record in found]
@@ -61,7 +61,7 @@ class Catalog:
         return [one for one in rows if state is None or one.state == state][:limit]
 
     def record(self, wanted: str) -> RunRecord:
-        """By id, beginning of an id, name or ``last``. Raises `UserError` with near matches."""
+        """By id, start of an id, name or ``last``. Raises `UserError` with near matches."""
         known = self._exact(wanted)
         if known is not None:
             return self._shown(known)
@@ -69,7 +69,7 @@ class Catalog:
         return records[find([row(record) for record in records.values()], wanted).run]
 
     def _exact(self, run: str) -> RunRecord | None:
-        """A full id needs no list of everything."""
+        """Looks up a full id without listing everything."""
         now = self._now()
         live = [one for one in now.runs if one.id == run]
         kept = self._asked(lambda history: history.run(run))
@@ -78,15 +78,15 @@ class Catalog:
         return kept
 
     def readings(self, start: float, end: float, points: int) -> HistoryPage | None:
-        """What the history kept of the machine between two wall times; None when there is no history."""
+        """What the history kept about the machine between two wall times; None if there is no history."""
         return self._asked(lambda history: history.history(start, end, points))
 
     def ledger(self) -> list[Entry]:
-        """Promises and what came of them, the newest first."""
+        """Promises and what became of them, newest first."""
         return self._asked(lambda history: history.ledger()) or []
 
     def steps(self, run: str, *, rank: int = 0, after: int = 0, limit: int = MAX_STEPS) -> Steps:
-        """Single steps of a run, by its full id."""
+        """Individual steps of a run, by its full id."""
         return self._asked(lambda history: history.steps(run, rank, after=after, limit=limit)) or Steps()
 
     def _asked(self, question: Callable[[History], Answer]) -> Answer | None:
@@ -99,8 +99,8 @@ class Catalog:
             return None
 
     def compare(self, a: str, b: str, *, may_note: Callable[[Run], bool] = lambda run: True) -> Comparison:
-        """Compare two runs; what was realised goes into the ledger when it can be written and `may_note`
-        says so of both. Raises `UserError`."""
+        """Compare two runs; realised gains go into the ledger if it is writable and `may_note` allows it for
+        both. Raises `UserError`."""
         before, after = self.record(a), self.record(b)
         found = compare(before, after)
         if isinstance(self._history, Store) and may_note(before.run) and may_note(after.run):

@@ -1,4 +1,4 @@
-"""All there is to say about one run, put together once: every document is a layout of this."""
+"""Everything there is to say about one run, gathered once: every document is a layout of this."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from monitor.store.chunks import Steps
 from monitor.store.ledger import Entry
 
 POINTS = 240
-"""Of a reading over the whole run: about one in four pixels of a chart."""
+"""Points per reading over the whole run: about one per four pixels of a chart."""
 
 
 class Dossier(msgspec.Struct, frozen=True):
-    """A run, where its time went, how it ended, what was promised and what came of it."""
+    """A run, where its time went, how it ended, what was promised and what became of it."""
 
     run: Run
     findings: tuple[Finding, ...]
@@ -36,15 +36,15 @@ class Dossier(msgspec.Struct, frozen=True):
     end: PostMortem | None = None
     spread: Distribution | None = None
     promised: tuple[Entry, ...] = ()
-    """What this run's findings promise, with what a later run made of it."""
+    """What this run's findings promise, and what a later run made of it."""
     kept: tuple[Entry, ...] = ()
-    """What an earlier run's findings promised, and this run has shown."""
+    """What an earlier run's findings promised, and this run realised."""
     stretches: tuple[Stretch, ...] = ()
-    """The run's timeline by its own clock; so is what follows."""
+    """The run's timeline in seconds since its start, like the fields below."""
     last_step_seconds: float | None = None
-    """When the newest step of the first rank had ended."""
+    """When the first rank's latest step ended."""
     readings: tuple[Track, ...] = ()
-    """Of the machine and the run's GPUs."""
+    """For the machine and the run's GPUs."""
     gpumon: str = __version__
 
     def as_json(self) -> dict[str, Any]:
@@ -52,14 +52,14 @@ class Dossier(msgspec.Struct, frozen=True):
         return plain
 
     def promise(self, finding: Finding) -> Entry | None:
-        """What became of a finding's promise, when a later run shows it."""
+        """What became of a finding's promise, if a later run shows it."""
         return next(
             (one for one in self.promised if one.rule == finding.id and one.realised is not None), None
         )
 
 
 class Source(Protocol):
-    """Whatever knows runs: a catalog, or a daemon that is asked."""
+    """Anything that knows runs: a catalog, or a daemon."""
 
     def record(self, wanted: str) -> RunRecord: ...
     def readings(self, start: float, end: float, points: int) -> HistoryPage | None: ...
@@ -68,7 +68,7 @@ class Source(Protocol):
 
 
 def gather(source: Source, wanted: str) -> Dossier:
-    """A run by id, its beginning, name or ``last``, with all that is known about it. Raises `UserError`."""
+    """A run by id, start of an id, name or ``last``, with all that is known about it. Raises `UserError`."""
     record = source.record(wanted)
     run = record.run
     return make_dossier(
@@ -88,7 +88,7 @@ def make_dossier(
     entries: Iterable[Entry] = (),
     readings: HistoryPage | None = None,
 ) -> Dossier:
-    """`steps` are the seconds of single steps, `entries` the ledger: what is missing is left out."""
+    """`steps` are the seconds of individual steps, `entries` the ledger; anything missing is left out."""
     run, entries = record.run, tuple(entries)
     faults = tuple(one for one in record.findings if one.severity != "healthy")
     end = post_mortem(run, record.findings)
@@ -120,7 +120,7 @@ def _sentence(run: Run, end: PostMortem | None) -> str:
 
 
 def _own_readings(run: Run, page: HistoryPage | None) -> tuple[Track, ...]:
-    """Of the host and the run's GPUs only."""
+    """Only those of the host and the run's GPUs."""
     wanted = {"host", *(f"gpu:{uuid}" for uuid in run.gpu_uuids)}
     found = [track(run, one) for one in (page.series if page is not None else ()) if one.subject in wanted]
     return tuple(one for one in found if one is not None)

@@ -1,4 +1,4 @@
-"""The runs of this machine without a daemon: every ring read once and judged, plus the history."""
+"""The runs on this machine without a daemon: every ring read once and judged, plus the history."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from monitor.store.store import Store
 
 @contextlib.contextmanager
 def local_catalog(chosen: Settings, *, write: bool = False) -> Iterator[Catalog]:
-    """With `write`, what a comparison shows goes into the ledger."""
+    """With `write`, the results of a comparison go into the ledger."""
     view = _read_rings(chosen)
     if chosen.store is None:
         yield Catalog(lambda: view, None)

@@ -1,6 +1,6 @@
-"""A past run as snapshots again, reassembled from the stored readings.
+"""A past run turned back into snapshots, reassembled from the stored readings.
 
-Only what was recorded is shown; a reading that was not kept is absent, not invented.
+Only what was recorded is shown; a reading that was not stored is absent, not invented.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ GPU_FIELDS = frozenset(
     ("utilization_ratio", "memory_used_bytes", "power_watts", "temperature_celsius", "sm_clock_hertz")
 )
 KEEP_SECONDS = 5.0
-"""A reading holds for at most this long, or for two intervals when those are longer."""
+"""A reading is valid for at most this long, or for two intervals if those are longer."""
 
 
 class Recording:
-    """One run between its start and its end; `at` gives the snapshot of a moment."""
+    """One run from start to end; `at` gives the snapshot at a moment."""
 
     def __init__(self, record: RunRecord, page: HistoryPage, cards: Sequence[Gpu] = ()) -> None:
         self.record = record
@@ -57,7 +57,7 @@ class Recording:
         return any(card.simulated for card in self._cards.values())
 
     def value(self, subject: str, field: str, time: float) -> float | None:
-        """The newest reading at `time` that is not too old to hold."""
+        """The latest reading at `time` that is still valid."""
         series = self._series.get((subject, field))
         return None if series is None else _last(series, time, max(KEEP_SECONDS, 2 * self.step))
 

@@ -1,4 +1,4 @@
-"""Runs as a list: live ones and past ones together, and finding the one a user means."""
+"""Runs as a list: live and past ones together, and finding the one a user means."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from monitor.model.run import Run, Trend
 
 
 class RunRow(msgspec.Struct, frozen=True):
-    """One line of `gpumon runs --json`; the first eight keys are a promise."""
+    """One line of `gpumon runs --json`; the first eight keys are guaranteed to stay."""
 
     run: str
     name: str
@@ -33,7 +33,7 @@ class RunRow(msgspec.Struct, frozen=True):
     trend_ratio: float | None = None
     trend: Trend | None = None
     elapsed_seconds: float | None = None
-    """From the start to the end; of a run that is not over, to when it was last seen."""
+    """From start to end; for an unfinished run, until it was last seen."""
     gpus: int = 0
     hostname: str | None = None
     user: str | None = None
@@ -41,7 +41,7 @@ class RunRow(msgspec.Struct, frozen=True):
     script: str | None = None
     way: str | None = None
     findings: tuple[str, ...] = ()
-    """Ids, the most important first."""
+    """Ids, most important first."""
     slurm_job: str | None = None
     pod: str | None = None
 
@@ -76,13 +76,13 @@ def row(record: RunRecord) -> RunRow:
 
 
 def shown(record: RunRecord) -> dict[str, Any]:
-    """Everything about one run, as `gpumon show --json` and the API give it."""
+    """Everything about one run, as returned by `gpumon show --json` and the API."""
     body: dict[str, Any] = {"run": record.run.id, **msgspec.to_builtins(record.run)}
     return {**body, "updated": record.updated, "findings": msgspec.to_builtins(record.findings)}
 
 
 def from_shown(body: dict[str, Any]) -> RunRecord:
-    """The inverse of `shown`. Raises `UserError` when the body is not a run."""
+    """The inverse of `shown`. Raises `UserError` if the body is not a run."""
     try:
         findings = msgspec.convert(body.get("findings", ()), tuple[Finding, ...])
         return RunRecord(msgspec.convert(body, Run), findings, float(body.get("updated", 0.0)))
@@ -93,11 +93,11 @@ def from_shown(body: dict[str, Any]) -> RunRecord:
 def together(
     live: Iterable[Run], findings: Sequence[Finding], past: Iterable[RunRecord], now: float
 ) -> list[RunRecord]:
-    """What is in view now, then what only history knows; the newest first. A run that is over is as it was
-    last seen while it lasted: its rings, read again afterwards, know nothing of the machine it ran on."""
+    """What is in view now plus what only the history knows, newest first. A finished run is shown as last
+    seen while it ran: its rings, reread afterwards, know nothing about the machine it ran on."""
     found = {_whose(record.run): record for record in past}
     for run in live:
-        kept = found.pop((run.id, None), None) or found.get(_whose(run))  # kept without its owner, once
+        kept = found.pop((run.id, None), None) or found.get(_whose(run))  # older histories stored no owner
         if kept is None or not _is_last_word(kept.run, run):
             kept = RunRecord(run, facts.own_findings(run, findings), now)
         found[_whose(run)] = kept
@@ -105,7 +105,7 @@ def together(
 
 
 def _is_last_word(kept: Run, run: Run) -> bool:
-    """Nothing came after it was written down."""
+    """Nothing happened after it was stored."""
     return not run.live and kept.state == run.state and kept.steps >= run.steps
 
 
@@ -114,7 +114,7 @@ def _whose(run: Run) -> tuple[str, int | None]:
 
 
 def find(rows: Sequence[RunRow], wanted: str) -> RunRow:
-    """By id, a beginning of an id, a name (its newest run), or ``last``. Raises `UserError`."""
+    """By id, start of an id, name (its latest run), or ``last``. Raises `UserError`."""
     if not rows:
         raise UserError("there is no run yet", hint="start one with: gpumon run -- python train.py")
     rows = sorted(rows, key=lambda one: -one.started)
@@ -122,7 +122,7 @@ def find(rows: Sequence[RunRow], wanted: str) -> RunRow:
         return rows[0]
     if wanted.startswith("last~") and wanted[5:].isdigit() and int(wanted[5:]) < len(rows):
         return rows[int(wanted[5:])]
-    own = f"{wanted}@{own_uid()}"  # as a daemon of another user calls it
+    own = f"{wanted}@{own_uid()}"  # its id in a daemon of another user
     exact = (
         [one for one in rows if one.run == wanted]
         or [one for one in rows if one.run == own]

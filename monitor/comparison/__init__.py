@@ -1,1 +1,1 @@
-"""Two runs, or one before and after a change: how fast, beyond noise, as predicted?"""
+"""Two runs, or one before and after a change: how much faster, beyond noise, and as predicted?"""

@@ -1,4 +1,4 @@
-"""Was a remedy applied from one run to the next? Only what is *seen* to differ counts: a setting of the
+"""Whether a remedy was applied between two runs. Only an *observed* difference counts: a setting of the
 configuration probe, or the code of the function the finding points at."""
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from monitor.model.run import Run
 
 
 class Applied(Struct, frozen=True):
-    """What was seen of a remedy."""
+    """What was observed of a remedy."""
 
     seen: bool | None
-    """None: it cannot be told."""
+    """None: cannot be determined."""
     what: str = ""
     """What differs: "loader.num_workers 0 → 4", "the code of step (train.py)"."""
 
 
 def applied(finding: Finding, a: Run, b: Run) -> Applied:
-    """By the settings the remedy changes; by the code where it changes none that are known."""
+    """Judged by the settings the remedy changes or, if none of them is known, by the code."""
     by_settings = _settings(finding, a, b)
     return by_settings if by_settings.seen is not None else _code(finding, a, b)
 
@@ -39,7 +39,7 @@ def _settings(finding: Finding, a: Run, b: Run) -> Applied:
 
 
 def _code(finding: Finding, a: Run, b: Run) -> Applied:
-    """Digests of the script's functions: those the hot line is in, and those that call it."""
+    """Compares digests of the script's functions: those containing the hot line, and their callers."""
     file = str(finding.evidence.get("hot_line") or "").rpartition(":")[0]
     then, now = (setting(run, "source", "functions") for run in (a, b))
     if not isinstance(then, dict) or not isinstance(now, dict) or file != os.path.basename(a.script or ""):

@@ -1,4 +1,4 @@
-"""The arguments of a script, and which of them differ between two runs."""
+"""A script's arguments, and which of them differ between two runs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from monitor.model.finding import Finding
 from monitor.model.run import Run
 
 Arguments = dict[str, str]
-"""Option → its value ("" for a bare flag); words of their own are named by their place."""
+"""Option → its value ("" for a bare flag); positional words are named by their position."""
 
 
 def arguments(run: Run) -> Arguments | None:
-    """What comes after the script on the command line; None when that is not known."""
+    """What follows the script on the command line; None if unknown."""
     if run.command is None or run.script is None:
         return None
     words = run.command.split()
@@ -38,7 +38,7 @@ def _parsed(words: list[str]) -> Arguments:
 
 
 def differing(a: Run, b: Run) -> dict[str, tuple[str | None, str | None]]:
-    """Option → its value in each run, where they differ; empty when one of them is not known."""
+    """Option → its value in each run, where they differ; empty if either run's are unknown."""
     before, after = arguments(a), arguments(b)
     if before is None or after is None:
         return {}
@@ -48,8 +48,8 @@ def differing(a: Run, b: Run) -> dict[str, tuple[str | None, str | None]]:
 
 
 def made_by_remedy(finding: Finding, a: Run, b: Run) -> bool:
-    """Whether all arguments that differ are how the finding's own remedy was given: `--workers 4` where
-    `loader.num_workers` became 4. How long a run trains is no remedy."""
+    """Whether all differing arguments are just the finding's own remedy: `--workers 4` where
+    `loader.num_workers` became 4. How long a run trains is not a remedy."""
     paths = [path.split(".") for path in finding.remedy.settings]
     pairs = [(setting(a, *keys), setting(b, *keys)) for keys in paths]
     changed = [pair for pair in pairs if pair[0] != pair[1]]
@@ -57,7 +57,7 @@ def made_by_remedy(finding: Finding, a: Run, b: Run) -> bool:
 
 
 def _gives(pair: tuple[str | None, str | None], changed: list[tuple[Any, Any]]) -> bool:
-    """An option that was left out before says only what it is now; a flag switches something on or off."""
+    """An option missing on one side only gives the other's value; a flag switches something on or off."""
     before, after = pair
     if "" in pair:
         return any(isinstance(value, bool) for values in changed for value in values)

@@ -1,8 +1,8 @@
-"""Two runs side by side: same work? faster beyond noise? and as much as was predicted?
+"""Two runs side by side: same work? faster beyond noise? and by as much as predicted?
 
-A pure function of two records. Speed is judged by samples per second (else by steps), never by
-utilization. The interval is a bootstrap over stretches of each run; the noise floor is what the same
-procedure finds between *one* run and itself, where there is nothing to find.
+A pure function of two records. Speed is judged by samples per second (or else steps), never by utilization.
+The interval is a bootstrap over stretches of each run; the noise floor is what the same procedure finds
+between *one* run and itself, where there is nothing to find.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from monitor.model.run import Run, Window
 LEAST_NOISE = 0.01
 """No machine is quieter than this."""
 PLAIN_CHANGE = 0.1
-"""A change that counts where the runs are too short for an interval. Judgement."""
+"""The change that counts if the runs are too short for an interval. A judgement."""
 Verdict = Literal["faster", "slower", "same", "unsure"]
 
 
@@ -63,7 +63,7 @@ class Side(msgspec.Struct, frozen=True):
 
 
 class PhaseChange(msgspec.Struct, frozen=True):
-    """Seconds a step before and after; a phase that one side does not have is 0 there."""
+    """Seconds per step before and after; 0 on a side that lacks the phase."""
 
     name: str
     before_seconds: float
@@ -76,7 +76,7 @@ class Comparison(msgspec.Struct, frozen=True):
     b: Side
     unit: Unit
     speedup: float | None
-    """B's rate over A's."""
+    """B's rate relative to A's."""
     low: float | None
     high: float | None
     noise_floor: float
@@ -90,11 +90,11 @@ class Comparison(msgspec.Struct, frozen=True):
     remaining: tuple[str, ...] = ()
     new: tuple[str, ...] = ()
     predicted_together: Speedup | None = None
-    """What all remedies together were predicted to give, when all of them are gone."""
+    """The predicted gain of all remedies together, if all their findings are gone."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Why the two may not be comparable, a clause each."""
+        """Why the two may not be comparable, one clause each."""
         texts = [one.text() for one in self.differences] + [one.text() for one in self.troubles]
         return tuple(texts)
 
@@ -172,7 +172,7 @@ def _newest(run: Run) -> float | None:
 
 
 def _epoch_seconds(run: Run) -> float | None:
-    """Data set over rate when the probe knows the data set; else absent."""
+    """Data set size over rate, if the probe knows the size; else absent."""
     size = setting(run, "loader", "dataset_len")
     if not isinstance(size, int) or not run.samples_per_second:
         return None
@@ -186,7 +186,7 @@ def _over_time(run: Run, field: Callable[[Window], float | None]) -> float | Non
 
 
 def _most(run: Run, field: str, scalar: str) -> float | None:
-    """The peak, from the timeline or the newest scalars of any rank."""
+    """The peak, from the timeline or any rank's latest scalars."""
     seen = [float(value) for window in run.timeline if (value := getattr(window, field)) is not None]
     seen += [rank.scalars[scalar] for rank in run.ranks if scalar in rank.scalars]
     return max(seen, default=None)

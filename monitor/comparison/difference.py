@@ -48,13 +48,13 @@ SETTINGS: dict[DifferenceKind, tuple[str, ...]] = {
     "dataset_size": ("loader", "dataset_len"),
     "gpu": ("gpu_name",),
 }
-"""Where the configuration probe tells it."""
+"""Where the configuration probe reports it."""
 LOST_SHARE = 0.01
-"""Share of steps not seen from which a run's figures are in doubt."""
+"""A run's figures are in doubt from this share of unseen steps."""
 
 
 class Difference(Struct, frozen=True):
-    """Something known of both runs that is not the same."""
+    """Something known about both runs that differs."""
 
     kind: DifferenceKind
     before: Any
@@ -66,7 +66,7 @@ class Difference(Struct, frozen=True):
 
 
 class Trouble(Struct, frozen=True):
-    """Something about one run that puts its figures in doubt."""
+    """Something about one run that casts doubt on its figures."""
 
     kind: Literal["steps_not_seen", "failed", "killed", "stalled", "hung"]
     run: str
@@ -87,7 +87,7 @@ class Trouble(Struct, frozen=True):
 
 
 def differences(a: Run, b: Run) -> tuple[Difference, ...]:
-    """What differs; what only one of them knows is no difference."""
+    """What differs; anything known about only one of them is not a difference."""
     pairs: dict[DifferenceKind, tuple[Any, Any]] = {
         "script": (a.script, b.script),
         "name": (a.name, b.name),
@@ -117,7 +117,7 @@ def troubles(record: RunRecord) -> list[Trouble]:
 
 
 def _arguments(a: Run, b: Run) -> tuple[str | None, str | None]:
-    """Those that differ, as they were given."""
+    """The arguments that differ, as given."""
     pairs = differing(a, b)
     one, two = (
         " ".join(f"{name} {pair[side]}".strip() for name, pair in pairs.items() if pair[side] is not None)

@@ -1,4 +1,4 @@
-"""The figures of two runs side by side, in the order in which people ask for them."""
+"""The figures of two runs side by side, in the order people ask for them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from monitor.model.units import gain, number, percent, seconds, size
 
 
 class Figure(NamedTuple):
-    """One line: as text, and B over A."""
+    """One line: both values as text, and B relative to A."""
 
     name: str
     a: str
     b: str
     change: str
     main: bool
-    """One of the four that tell whether a change was worth it."""
+    """One of the four that show whether a change was worth it."""
 
 
 def figures(found: Comparison) -> Iterator[Figure]:

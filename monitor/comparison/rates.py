@@ -1,6 +1,6 @@
-"""How fast a run was, how certain that is, and how much a run varies by itself.
+"""How fast a run was, how certain that is, and how much a run varies on its own.
 
-A run is a list of stretches: work done, and seconds it took. Intervals are bootstraps over them.
+A run is a list of stretches: work done, and the seconds it took. Intervals are bootstraps over them.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from typing import Literal
 from monitor.model.run import Run, Window
 
 ROUNDS = 1000
-"""Resamples of a bootstrap; the interval's ends then hold to about a percent."""
+"""Bootstrap resamples; the ends of the interval are then accurate to about a percent."""
 CONFIDENCE = 0.95
 """The usual convention."""
 LEAST_STRETCHES = 4
-"""Fewer stretches of a run say nothing about its spread."""
+"""Fewer stretches say nothing about a run's spread."""
 SEED = 20240517
-"""Fixed, so that the same two runs always compare alike."""
+"""Fixed, so that the same two runs always compare the same."""
 
 Unit = Literal["samples/s", "steps/s"]
 
 Stretch = tuple[float, float]
-"""Work done and seconds it took."""
+"""Work done and the seconds it took."""
 
 
 def has_samples(run: Run) -> bool:
@@ -32,7 +32,7 @@ def has_samples(run: Run) -> bool:
 
 
 def stretches_of(run: Run, unit: Unit) -> list[Stretch]:
-    """The run's timeline as work and time, without warm-up but with stalls: they are part of the rate."""
+    """The run's timeline as work and time, without warm-up but with stalls, which are part of the rate."""
     return [
         (_work(window, unit) * _share_of_run(run, unit), window.steps_seconds)
         for window in run.timeline
@@ -47,7 +47,7 @@ def _work(window: Window, unit: Unit) -> float:
 
 
 def _share_of_run(run: Run, unit: Unit) -> float:
-    """The timeline is the first rank's; samples of all ranks count."""
+    """The timeline is the first rank's, but the samples of all ranks count."""
     own = run.ranks[0].samples if run.ranks else 0
     if unit == "steps/s" or not own:
         return 1.0
@@ -91,7 +91,7 @@ def _drawn(stretches: list[Stretch], chance: random.Random) -> float:
 
 
 def noise_of(stretches: list[Stretch]) -> float:
-    """The null test: the change the same bootstrap finds between a run and itself, where there is none."""
+    """The null test: the change this bootstrap finds between a run and itself, where there is none."""
     if len(stretches) < LEAST_STRETCHES:
         return 0.0
     chance = random.Random(SEED)

@@ -1,8 +1,8 @@
-"""Predicted against realised: which findings of run A are gone in run B, and what the remedy of each gained.
+"""Predicted versus realised: which findings of run A are gone in run B, and what each remedy gained.
 
-A finding can go because its own remedy was applied, because another one made it pointless, or because the
-neighbours left. A gain is credited only where both runs came to their end one after the other, did the same
-work, a remedy was *seen* to be applied, and the change is beyond noise. Else the finding is no longer seen,
+A finding can disappear because its own remedy was applied, because another made it pointless, or because the
+neighbours left. A gain is credited only if both runs finished, one after the other, and did the same work, a
+remedy was *seen* to be applied, and the change exceeds noise. Otherwise the finding is just no longer seen,
 and the reason is given.
 """
 
@@ -21,7 +21,7 @@ from monitor.model.finding import SERIOUS, Finding, Speedup
 from monitor.model.run import Run
 
 PROMISING = 1.03
-"""A finding that promised less than this cannot be what made the difference."""
+"""A finding that promised less than this cannot have made the difference."""
 
 NotCredited = Literal[
     "not_ended",
@@ -43,7 +43,7 @@ REASONS: dict[NotCredited, str] = {
     "noise": "no change beyond noise",
     "no_promise": "it promised no gain",
 }
-"""Why a finding that is gone proves nothing, as a clause."""
+"""Why a finding's disappearance proves nothing, as a clause."""
 
 
 class Realised(msgspec.Struct, frozen=True):
@@ -55,24 +55,24 @@ class Realised(msgspec.Struct, frozen=True):
     gpu: str | None
     predicted: Speedup | None
     realised: float | None
-    """The speed-up, when this is the only remedy that was seen to be applied; a part of it, in the proportion
-    of what each promised, when several were; None when it is not credited."""
+    """The speed-up, if this is the only remedy seen to be applied; if there were several, a part of it in
+    proportion to what each promised; None if it is not credited."""
     shared: bool
-    """True when `realised` is such a part: a division, not a measurement."""
+    """True if `realised` is such a part: a division, not a measurement."""
     inside: bool | None
-    """Does it agree with low…high, within the interval of the measurement?"""
+    """Whether it agrees with low…high, given the interval of the measurement."""
     changed: str = ""
-    """What was seen to differ: "loader.num_workers 0 → 4"."""
+    """The observed difference: "loader.num_workers 0 → 4"."""
     not_credited: NotCredited | None = None
 
     @property
     def reason(self) -> str:
-        """Why it is not credited, as a clause; empty when it is."""
+        """Why it is not credited, as a clause; empty if it is."""
         return REASONS[self.not_credited] if self.not_credited else ""
 
 
 class Measured(NamedTuple):
-    """What a comparison measured: B's rate over A's, its interval and the noise."""
+    """What a comparison measured: B's rate relative to A's, its interval and the noise."""
 
     speedup: float | None
     low: float | None
@@ -81,7 +81,7 @@ class Measured(NamedTuple):
 
     @property
     def certain(self) -> bool:
-        """The interval excludes that nothing changed."""
+        """Whether the interval rules out that nothing changed."""
         if self.speedup is None or self.low is None or self.high is None:
             return False
         return abs(self.speedup - 1.0) > self.noise and not self.low <= 1.0 <= self.high
@@ -110,7 +110,7 @@ def realise(
     differences: Sequence[Difference],
     troubles: Sequence[Trouble],
 ) -> tuple[Realised, ...]:
-    """What each finding that is gone gained, or why that cannot be said."""
+    """What each vanished finding gained, or why that cannot be said."""
     doubt = _doubt(*runs, measured, troubles)
     refused = {finding.key: doubt or _refused(finding, *runs, differences) for finding in gone}
     credited = [finding for finding in gone if refused[finding.key] is None]
@@ -118,7 +118,7 @@ def realise(
 
 
 def _doubt(a: Run, b: Run, measured: Measured, troubles: Sequence[Trouble]) -> NotCredited | None:
-    """What makes the whole comparison prove nothing."""
+    """Why the whole comparison proves nothing, if so."""
     if troubles or a.state != "ended" or b.state != "ended":
         return "not_ended"
     if a.ended is not None and a.ended > b.started:
@@ -127,7 +127,7 @@ def _doubt(a: Run, b: Run, measured: Measured, troubles: Sequence[Trouble]) -> N
 
 
 def _refused(finding: Finding, a: Run, b: Run, differences: Sequence[Difference]) -> NotCredited | None:
-    """Why this finding's remedy gets no credit; None when it was seen to be applied, and nothing else."""
+    """Why this finding's remedy gets no credit; None if it, and nothing else, was seen to be applied."""
     if _likely(finding) < PROMISING:
         return "no_promise"
     own = {"arguments"} | ({"batch_size"} if "loader.batch_size" in finding.remedy.settings else set())
@@ -173,7 +173,7 @@ def _inside(predicted: Speedup | None, got: float | None, measured: Measured | N
 
 
 def agrees(least: float, most: float, got: float, low: float | None, high: float | None) -> bool:
-    """Whether what was measured, with its own interval, lies in the predicted range."""
+    """Whether the measurement, with its own interval, overlaps the predicted range."""
     return least <= (high if high is not None else got) and (low if low is not None else got) <= most
 
 
@@ -182,8 +182,8 @@ def _likely(finding: Finding) -> float:
 
 
 def together(gone: Sequence[Finding], a: Run, remaining: Sequence[Finding]) -> Speedup | None:
-    """What all remedies were predicted to give in run A, when all findings are gone; None when some remain:
-    gains of single remedies can be neither added nor multiplied."""
+    """The predicted gain of all remedies in run A, if all findings are gone; None if some remain, since gains
+    of single remedies can be neither added nor multiplied."""
     if len(gone) < 2 or any(finding.severity in SERIOUS for finding in remaining):
         return None
     return a.combined

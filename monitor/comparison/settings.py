@@ -8,7 +8,7 @@ from monitor.model.run import Run
 
 
 def setting(run: Run, *keys: str) -> Any:
-    """A value of the configuration probe; None when it is not known."""
+    """A value of the configuration probe; None if unknown."""
     value: Any = run.config
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None

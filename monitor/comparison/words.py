@@ -1,4 +1,4 @@
-"""What a comparison comes to, in a sentence."""
+"""The result of a comparison, in a sentence."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def measured(found: Comparison) -> str:
 
 
 def fate(one: Realised) -> str:
-    """What became of a promise: a clause."""
+    """What became of a prediction, as a clause."""
     if one.realised is None:
         return f"no longer seen: {one.reason}"
     judged = "" if one.inside is None else (" inside" if one.inside else " outside")

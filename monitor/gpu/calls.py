@@ -1,9 +1,8 @@
 """NVML calls prepared once and made many times, and what their error codes mean to us.
 
-pynvml's wrappers allocate structures and look the function up at every call. A reading here keeps
-its function, arguments and result buffer, all taken from pynvml's loaded library, so that a tick is
-hardly more than the calls themselves. A reading that the card does not support is left alone and
-asked again only now and then.
+pynvml's wrappers allocate structures and look the function up on every call. A reading here keeps its
+function, arguments and result buffer, all taken from pynvml's loaded library, so a tick is hardly more than
+the calls themselves. A reading the card does not support is retried only now and then.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import pynvml
 RETRY_ABSENT = 300.0
 RETRY_FAILING = 10.0
 FAILURES_IN_A_ROW = 3
-"""Choices: a reading the card lacks is tried again after five minutes (a driver update may add it), one that
+"""Our choices: a reading the card lacks is retried after five minutes (a driver update may add it), one that
 failed this often in a row after ten seconds."""
 
 DRIVER_CODES = frozenset(
@@ -63,7 +62,7 @@ class NvmlFailure(Exception):
 
 
 class DriverGone(NvmlFailure):
-    """The driver or library has gone: nothing works before NVML is initialised again."""
+    """The driver or library has gone: nothing works until NVML is initialised again."""
 
 
 class GpuGone(NvmlFailure):
@@ -71,7 +70,7 @@ class GpuGone(NvmlFailure):
 
 
 def error_text(code: int) -> str:
-    """NVML's words for a code."""
+    """NVML's text for a code."""
     return str(pynvml.NVMLError(code))
 
 
@@ -91,7 +90,7 @@ def require(code: int) -> None:
 
 
 def find_function(name: str) -> Callable[..., int] | None:
-    """A function of the library pynvml has loaded; None when this driver does not have it."""
+    """A function of the library pynvml has loaded; None if this driver lacks it."""
     found: Callable[..., int] | None = getattr(pynvml.nvmlLib, name, None)
     return found
 
@@ -102,7 +101,7 @@ def no_function(*_arguments: Any) -> int:
 
 
 class Reading(Protocol):
-    """Something a GPU is asked. `collect` stores what it got and says whether it got an answer."""
+    """A question for a GPU. `collect` stores the answer and says whether there was one."""
 
     code: int
     """The last error code; 0 after an answer."""
@@ -114,7 +113,7 @@ class Reading(Protocol):
 
 
 class Asked(ABC):
-    """Common part of readings: keeps the target up to date and remembers what is not supported."""
+    """What readings share: keeps the target up to date and remembers what is not supported."""
 
     def __init__(self, function: str, target: Values, keys: Sequence[str]) -> None:
         found = find_function(function)
@@ -139,10 +138,10 @@ class Asked(ABC):
 
     @abstractmethod
     def store(self) -> None:
-        """Write what the call answered to the target."""
+        """Write the call's answer to the target."""
 
     def blank(self) -> None:
-        """Absent is None, and never an old value."""
+        """Absent means None, never an old value."""
         for key in self.keys:
             self.target[key] = None
 
@@ -185,7 +184,7 @@ class Scalar(Asked):
 
 
 class FirstOf:
-    """Several ways to ask the same; the first that answers counts (newer functions come first)."""
+    """Several ways to ask for the same; the first that answers counts (newer functions come first)."""
 
     def __init__(self, *choices: Reading) -> None:
         self._choices = choices
@@ -205,7 +204,7 @@ class FirstOf:
 
 
 def text(function: str, handle: Any, length: int = 96) -> str | None:
-    """A string reading, made once; None when the card does not tell."""
+    """A string reading, asked once; None if the card does not provide it."""
     found = find_function(function)
     buffer = ctypes.create_string_buffer(length)
     code = found(handle, buffer, length) if found else pynvml.NVML_ERROR_FUNCTION_NOT_FOUND

@@ -1,5 +1,5 @@
-"""In which condition a card is, beside its readings: what it may be used for, whether it needs help, its
-fabric, and virtual GPUs."""
+"""A card's condition beyond its readings: what it may be used for, whether it needs help, its fabric and
+virtual GPUs."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ RECOVERY_ACTIONS = {
 }
 FABRIC_STATES = {1: "not_started", 2: "in_progress", 3: "completed"}
 FABRIC_HEALTH = {1: "healthy", 2: "unhealthy", 3: "limited_capacity"}
-"""NVML's numbers; 0 of the last two is "not supported"."""
+"""NVML's numbers; for the last two, 0 means "not supported"."""
 
 
 class Fabric(Asked):
-    """A card's registration with the NVLink fabric. State and health are bytes in NVML, words in pynvml."""
+    """A card's registration with the NVLink fabric. State and health are bytes in NVML, but words in
+    pynvml."""
 
     def __init__(self, handle: Any, target: Values, version: int) -> None:
         keys = ("fabric_state", "fabric_health")
@@ -47,7 +48,7 @@ class Fabric(Asked):
 
 
 class License(Asked):
-    """Whether a virtual GPU is licensed; a card to which that does not apply is not unlicensed."""
+    """Whether a virtual GPU is licensed; None where that does not apply."""
 
     def __init__(self, handle: Any, target: Values) -> None:
         super().__init__("nvmlDeviceGetGridLicensableFeatures_v4", target, ("vgpu_licensed",))
@@ -65,7 +66,8 @@ class License(Asked):
 
 
 class Vgpus(Asked):
-    """How many virtual GPUs run on this one. Asked with no room for their ids: "too small" has the number."""
+    """How many virtual GPUs run on this one. Asked without room for their ids: "too small" carries the
+    count."""
 
     def __init__(self, handle: Any, target: Values) -> None:
         super().__init__("nvmlDeviceGetActiveVgpus", target, ("vgpus",))

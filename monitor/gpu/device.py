@@ -1,7 +1,7 @@
 """One GPU: obtains its handle, reads it, and turns the readings into a `Gpu`.
 
-Runs on the gate's worker. What it learns (last good reading, XIDs) stays with it over a loss of the
-card or a reload of the driver; everything that hangs on a handle is built anew then.
+Runs on the gate's worker. What it has learned (last good reading, XIDs) survives the loss of the card or a
+driver reload; everything bound to a handle is then rebuilt.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from monitor.model.gpu import Activity, Errors, Gpu, GpuState, Nvlink, Pcie
 
 SELDOM = 5.0
 LONGEST_PAUSE = 15.0
-"""Choices: seconds between readings that rarely change, and the longest pause before a retry."""
+"""Our choices: seconds between readings that rarely change, and the longest pause before a retry."""
 
 
 class Session:
@@ -59,7 +59,7 @@ class Session:
         self.answering = False
 
     def ask(self, now: float) -> int:
-        """All readings that are due; returns how many answered. Raises when GPU or driver are gone."""
+        """Take all readings that are due; returns how many answered. Raises if the GPU or driver is gone."""
         self.mig.refresh(now)
         if self.mig.changed:
             for reading in (*self.tick, *self.seldom, *self.once):
@@ -73,7 +73,7 @@ class Session:
         return answered
 
     def complaint(self) -> str | None:
-        """Why nothing answered, when that is an error and not plain absence."""
+        """Why nothing answered, if that is an error rather than plain absence."""
         for reading in self.tick:
             if reading.code and reading.code not in ABSENT_CODES and reading.code not in NO_DATA_CODES:
                 return error_text(reading.code)
@@ -100,15 +100,15 @@ class Device:
         return self.last.uuid if self.last else f"GPU-unknown-{self.index}"
 
     def renewed(self) -> Device:
-        """The same GPU without its handle, which means nothing after a driver reload. A new object: a
-        thread still stuck in a call of the old one may come back and must not bring the handle along."""
+        """The same GPU without its handle, which means nothing after a driver reload. A new object, because a
+        thread stuck in a call of the old one may return and must not bring the handle back."""
         fresh = Device(self.index, self._xids)
         fresh.last, fresh.last_good = self.last, self.last_good
         fresh.state, fresh.detail = self.state, self.detail
         return fresh
 
     def read(self, now: Moment) -> None:
-        """Take one reading into `last`; a lost GPU is asked again with growing pauses."""
+        """Take one reading into `last`; a lost GPU is retried at growing intervals."""
         try:
             self._poll_events(now)
             if now.monotonic >= self._retry_at:
@@ -121,7 +121,7 @@ class Device:
             self._failed("error", failure, now)
 
     def shown(self, now: float) -> Gpu:
-        """What a snapshot says about this GPU; anything but a fresh reading shows its age."""
+        """What a snapshot shows for this GPU; anything but a fresh reading carries its age."""
         last = self.last or Gpu(index=self.index, uuid=self.uuid)
         if self.state == "ok" and self.last_good == now:
             return last
@@ -153,7 +153,7 @@ class Device:
         self.state, self.detail, self._pause = "ok", None, 1.0
 
     def _open(self, now: Moment) -> None:
-        """Take the handle. The event set of a lost GPU is kept until then: it may still report why."""
+        """Take the handle. A lost GPU's event set is kept until then: it may still report why."""
         session = Session(self.index)
         if self._events is not None:
             self._events.free()
@@ -197,7 +197,7 @@ class Device:
         )
 
     def _failed(self, state: GpuState, failure: NvmlFailure, now: Moment) -> None:
-        if self.state != "lost":  # what else goes wrong with a lost GPU is a consequence
+        if self.state != "lost":  # any further failure of a lost GPU is a consequence
             self.state, self.detail = state, f"{failure} (NVML code {failure.code})"
         self.session = None
         self._retry_at = now.monotonic + self._pause
@@ -205,12 +205,12 @@ class Device:
 
 
 def _settled(reading: Reading, now: float) -> bool:
-    """A fixed fact is asked until it answers or turns out not to be supported."""
+    """A fixed fact is asked for until it answers or proves unsupported."""
     return reading.collect(now) or reading.code in ABSENT_CODES
 
 
 def _pcie(values: Values, throughput: PcieThroughput, now: float) -> Pcie:
-    """Counters where the card has them, else the slow lane's last measurement."""
+    """Counters where the card has them, else the last measurement of the slow lane."""
     if values.get("receive_bytes_per_second") is None and values.get("transmit_bytes_per_second") is None:
         transmit, receive = throughput.latest(now)
         values = {**values, "transmit_bytes_per_second": transmit, "receive_bytes_per_second": receive}
@@ -218,7 +218,7 @@ def _pcie(values: Values, throughput: PcieThroughput, now: float) -> Pcie:
 
 
 def free(session: Any) -> None:
-    """Give NVML resources of a session back; only while the driver is there and nothing is stuck."""
+    """Release a session's NVML resources; only while the driver is up and nothing is stuck."""
     session.events.free()
     for reading in session.tick:
         if isinstance(reading, Gpm):

@@ -1,4 +1,4 @@
-"""The driver as a whole: starting and stopping NVML, its versions, and in plain words why it fails."""
+"""The driver as a whole: starting and stopping NVML, its versions, and why it fails, in plain words."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ class Started:
 
 
 def explain(code: int) -> str:
-    """One sentence and a remedy for an error that stops NVML as a whole."""
+    """One sentence and a remedy for an error that stops all of NVML."""
     known = REASONS.get(code)
     return known or f"NVML does not start: {pynvml.NVMLError(code)}; nvidia-smi should say the same."
 
 
 def start(stop_first: bool) -> Started:
-    """Initialise NVML; raises `NVMLError`. With `stop_first` (no call is in flight, no handle will be
-    used again) the old initialisation is ended before, and a library that was updated is loaded anew."""
+    """Initialise NVML; raises `NVMLError`. With `stop_first` (no call is in flight, no handle will be used
+    again) the old initialisation is ended first, and an updated library is reloaded."""
     if stop_first:
         stop()
     try:
@@ -64,8 +64,8 @@ def start(stop_first: bool) -> Started:
 
 
 def unload_library() -> None:
-    """After a driver update the old library is still in memory and fits no more; pynvml would keep
-    it forever. Afterwards pynvml loads the library again, which is then the new one."""
+    """After a driver update the old library is still in memory and no longer matches; pynvml would keep it
+    forever. After this, pynvml loads the library again, now the new one."""
     library, pynvml.nvmlLib = pynvml.nvmlLib, None
     getattr(pynvml, "_nvmlGetFunctionPointer_cache", {}).clear()
     if library is not None and hasattr(_ctypes, "dlclose"):
@@ -73,7 +73,7 @@ def unload_library() -> None:
 
 
 def stop() -> None:
-    """End NVML. An error here means that the driver has ended it already."""
+    """Shut NVML down. An error here means the driver has already done so."""
     try:
         pynvml.nvmlShutdown()
     except pynvml.NVMLError:
@@ -87,7 +87,7 @@ def count_gpus() -> int:
 
 
 def listed_gpus(folder: Path = PROC_GPUS) -> frozenset[str]:
-    """What the kernel module lists. NVML looks for GPUs only when it starts; this shows new ones."""
+    """What the kernel module lists. NVML looks for GPUs only when it starts; this reveals new ones."""
     try:
         return frozenset(entry.name for entry in folder.iterdir())
     except OSError:

@@ -1,7 +1,7 @@
-"""XID events: the driver's error reports, collected from an event set of each GPU's own.
+"""XID events: the driver's error reports, collected from one event set per GPU.
 
-One set per GPU, polled without waiting: a hung GPU then cannot hold back the events of the others. An event
-counts for the GPU it names, in whichever set it comes.
+The sets are polled without waiting, so a hung GPU cannot hold up the events of the others. An event counts
+for the GPU it names, whichever set it arrives in.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MOST_PER_TICK = 64
 
 @dataclass(slots=True)
 class XidLog:
-    """What was seen on one GPU since the daemon started; outlives handles and driver reloads."""
+    """What one GPU has reported since the daemon started; outlives handles and driver reloads."""
 
     counts: dict[str, int] = field(default_factory=dict)
     last: int | None = None
@@ -32,7 +32,7 @@ class XidLog:
 
 @dataclass(slots=True)
 class XidLogs:
-    """The logs of all GPUs, and which handle means which of them."""
+    """The logs of all GPUs, and which handle belongs to which."""
 
     by_uuid: dict[str, XidLog] = field(default_factory=dict)
     _uuids: dict[int | None, str] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class XidLogs:
         self._uuids[_address(handle)] = uuid
 
     def of(self, handle: Any) -> XidLog | None:
-        """None: no GPU that is known by this handle, which a driver reload may have left behind."""
+        """None: no known GPU has this handle, which may be left over from before a driver reload."""
         uuid = self._uuids.get(_address(handle))
         return None if uuid is None else self.by_uuid.setdefault(uuid, XidLog())
 
@@ -62,7 +62,7 @@ class XidEvents:
         self._retry_at = 0.0
 
     def poll(self, now: float, wall: float, logs: XidLogs) -> None:
-        """Move what has happened into `logs`; never waits."""
+        """Move new events into `logs`; never waits."""
         if now < self._retry_at or self._wait is None:
             return
         if self._set is None and not self._register(now):
@@ -95,7 +95,7 @@ class XidEvents:
         self._retry_at = now + (RETRY_ABSENT if code in ABSENT_CODES else 10.0)
 
     def free(self) -> None:
-        """Give the set back; only while the driver is there."""
+        """Release the set; only while the driver is up."""
         if self._set is not None:
             pynvml.nvmlLib.nvmlEventSetFree(self._set)
             self._set = None

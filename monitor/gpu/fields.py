@@ -1,4 +1,4 @@
-"""Readings that come as NVML "field values": many in one call, each with its own answer code."""
+"""Readings that come as NVML "field values": many in one call, each with its own return code."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class Rate:
 
 
 class Counted(NamedTuple):
-    """A counter, and how fast it runs."""
+    """A counter and its rate."""
 
     total: int
     per_second: float | None
 
 
 class Tally:
-    """A counter in its unit together with its rate."""
+    """Converts a counter to its unit, and adds its rate."""
 
     def __init__(self, unit: float) -> None:
         self._unit = unit
@@ -53,8 +53,8 @@ class Tally:
 
 
 class WideRate(Rate):
-    """The rate of a counter that may be 32 bits wide on some cards: at PCIe speed that would wrap
-    several times a tick unseen, so it counts only once it has shown to be wider."""
+    """The rate of a counter that is only 32 bits wide on some cards: at PCIe speed it would wrap several
+    times a tick unnoticed, so it counts only once it has proved to be wider."""
 
     def __call__(self, value: float, seconds: float) -> float | None:
         rate = super().__call__(value, seconds)
@@ -63,7 +63,7 @@ class WideRate(Rate):
 
 @dataclass(slots=True)
 class Field:
-    """One field value: where it goes and what becomes of the raw number at a time (seconds)."""
+    """One field value: where it goes, and how the raw number and its time (seconds) are converted."""
 
     field: int
     target: Values
@@ -74,7 +74,7 @@ class Field:
 
 
 class FieldBatch:
-    """Asks all its fields in one call; what the card does not know is left out for a while."""
+    """Reads all its fields in one call; those the card does not know are left out for a while."""
 
     def __init__(self, handle: Any, fields: list[Field]) -> None:
         self._function = find_function("nvmlDeviceGetFieldValues")
@@ -142,12 +142,12 @@ def nano(value: float) -> float:
 
 
 def plain(kind: Callable[[float], Any]) -> Callable[[float, float], Any]:
-    """A field that needs no clock."""
+    """For a field that needs no clock."""
     return lambda value, _seconds: kind(value)
 
 
 def tick_fields(gpu: Values, pcie: Values, traffic: Values) -> list[Field]:
-    """What changes within a second. PCIe counters exist on new cards only and spare the slow call."""
+    """What changes within a second. PCIe counters exist only on new cards; they save the slow call."""
     return [
         Field(pynvml.NVML_FI_DEV_MEMORY_TEMP, gpu, "memory_temperature_celsius", plain(float)),
         Field(138, traffic, "transmit", Tally(KIB), ALL_LINKS),
@@ -168,7 +168,7 @@ THROTTLE_TIMES = {
     "hw_thermal_slowdown": 270,
     "hw_power_brake_slowdown": 271,
 }
-"""Reason → the field that counts its nanoseconds. Named like the throttle reasons where they are the same."""
+"""Reason → the field that counts its nanoseconds. Named like the throttle reasons where they coincide."""
 RECOVERY_ACTION = 230
 
 

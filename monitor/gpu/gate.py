@@ -1,9 +1,9 @@
 """The one gate for all NVML calls: a supervised worker thread, and a deadline for the caller.
 
-A driver call can block forever and cannot be interrupted. So calls run on a worker, one job after
-another; when a job outlives its patience the worker is given up (it ends by itself should the call
-ever return) and the jobs behind it go on, each on a thread of its own, so that one hung GPU costs
-the others nothing. A key whose job is stuck gets no second one: never more threads than keys.
+A driver call can block forever and cannot be interrupted. So calls run on a worker, one job after another;
+when a job exceeds the patience, the worker is abandoned (it ends by itself if the call ever returns) and the
+jobs queued behind it continue, each on its own thread, so one hung GPU costs the others nothing. A key whose
+job is stuck gets no second one: never more threads than keys.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Job:
         self.started = time.monotonic()
         try:
             self.result = self.function()
-        except Exception as error:  # noqa: BLE001 — a bug in one reading may not take the worker down
+        except Exception as error:  # noqa: BLE001 — a bug in one reading must not take the worker down
             self.error = error
         self.done = True
         if self._batch is not None:
@@ -44,7 +44,7 @@ class Job:
 
 
 class Batch:
-    """Jobs given to the gate together; `finished` is set when the last one is done or dropped."""
+    """Jobs handed to the gate together; `finished` is set when the last one is done or dropped."""
 
     def __init__(self, jobs: Sequence[Job]) -> None:
         self.jobs = tuple(jobs)
@@ -66,7 +66,7 @@ class Batch:
 
 
 class Worker(threading.Thread):
-    """A thread that works off jobs. Daemonic: a stuck call must not keep the process alive."""
+    """A thread that works through jobs. Daemonic: a stuck call must not keep the process alive."""
 
     def __init__(self, *, once: bool = False) -> None:
         super().__init__(name="gpumon-nvml", daemon=True)
@@ -96,7 +96,7 @@ class Worker(threading.Thread):
             self.current.run()
 
     def retire(self) -> list[Job]:
-        """Give the worker up; returns the jobs it has not begun."""
+        """Abandon the worker; returns the jobs it has not started."""
         self._ended = True
         left = []
         while self.jobs:
@@ -109,7 +109,7 @@ class Worker(threading.Thread):
 
 
 class Gate:
-    """Runs jobs on a worker and replaces the worker when a job takes longer than `patience`."""
+    """Runs jobs on a worker, and replaces the worker if a job takes longer than `patience`."""
 
     def __init__(self, patience: float) -> None:
         self.patience = patience
@@ -117,7 +117,7 @@ class Gate:
         self._open: dict[Hashable, Job] = {}
 
     def busy(self, key: Hashable) -> bool:
-        """True while an earlier job of this key has not come back."""
+        """True while an earlier job with this key has not returned."""
         job = self._open.get(key)
         if job is not None and job.done:
             del self._open[key]
@@ -125,15 +125,15 @@ class Gate:
         return job is not None
 
     def stuck_since(self, key: Hashable) -> float | None:
-        """When (monotonic) the job of this key that has not come back began."""
+        """When (monotonic) this key's unreturned job began."""
         return self._open[key].started if self.busy(key) else None
 
     def run(self, jobs: Sequence[Job], deadline: float) -> None:
-        """Start `jobs` and wait for them, until `deadline` (monotonic) at the latest."""
+        """Start `jobs` and wait for them, at most until `deadline` (monotonic)."""
         self.wait(self.start(jobs), deadline)
 
     def start(self, jobs: Sequence[Job]) -> Batch:
-        """Begin `jobs` without waiting; their keys must not be busy."""
+        """Start `jobs` without waiting; their keys must not be busy."""
         batch = Batch(jobs)
         if not jobs:
             return batch
@@ -147,7 +147,7 @@ class Gate:
         return batch
 
     def wait(self, batch: Batch, deadline: float) -> None:
-        """Wait for a batch. What is not done afterwards is stuck, or dropped because of `deadline`."""
+        """Wait for a batch. Anything not done afterwards is stuck, or was dropped at `deadline`."""
         while not batch.finished.wait(max(0.0, self._next_look(batch, deadline) - time.monotonic())):
             if time.monotonic() >= deadline:
                 self._drop(batch)
@@ -161,7 +161,7 @@ class Gate:
         return batch.finished.is_set()
 
     def drain(self, deadline: float) -> bool:
-        """Wait for all calls in flight; False when some are stuck beyond `deadline`."""
+        """Wait for all calls in flight; False if some are stuck beyond `deadline`."""
         for key in list(self._open):
             while self.busy(key) and time.monotonic() < deadline:
                 time.sleep(0.005)
@@ -180,7 +180,7 @@ class Gate:
         return min(deadline, current.started + self.patience)
 
     def _spread(self, batch: Batch) -> None:
-        """The worker is stuck: give it up and run what is behind it side by side."""
+        """The worker is stuck: abandon it and run the jobs behind it in parallel."""
         worker = batch.worker
         if worker is None or not self._overdue(worker):
             return
@@ -197,7 +197,7 @@ class Gate:
         return time.monotonic() - job.started >= self.patience
 
     def _drop(self, batch: Batch) -> None:
-        """Time is up: jobs not begun are taken back, begun ones stay open until they return."""
+        """Time is up: jobs not started are taken back, started ones stay open until they return."""
         if batch.worker is None:
             return
         for job in self._give_up(batch.worker):

@@ -23,7 +23,7 @@ _FUNCTIONS = ("nvmlGpmQueryDeviceSupport", "nvmlGpmSampleAlloc", "nvmlGpmSampleG
 
 
 class Gpm:
-    """A reading of all `METRICS`; the first tick only takes the sample the second is compared with."""
+    """Reads all `METRICS`; the first tick only takes the sample that the second is compared with."""
 
     def __init__(self, handle: Any, target: Values) -> None:
         self._handle = handle
@@ -51,7 +51,7 @@ class Gpm:
         return self._store(older, newer) if ready else False
 
     def _begin(self) -> bool:
-        """Ask whether the card has GPM, and take room for two samples."""
+        """Check that the card has GPM, and allocate two samples."""
         support = pynvml.c_nvmlGpmSupport_t()
         support.version = pynvml.NVML_GPM_SUPPORT_VERSION
         self.code = pynvml.nvmlLib.nvmlGpmQueryDeviceSupport(self._handle, ctypes.byref(support))
@@ -91,7 +91,7 @@ class Gpm:
         return False
 
     def free(self) -> None:
-        """Give the samples back; only while the driver is there."""
+        """Release the samples; only while the driver is up."""
         for sample in self._samples:
             if find_function("nvmlGpmSampleFree"):
                 pynvml.nvmlLib.nvmlGpmSampleFree(sample)

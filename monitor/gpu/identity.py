@@ -24,7 +24,7 @@ ARCHITECTURES = {
 
 
 def open_handle(index: int) -> Any:
-    """The handle of the GPU at `index`; raises `NvmlFailure` with the reason when it is not available."""
+    """The handle of the GPU at `index`; raises `NvmlFailure` with the reason if it is unavailable."""
     handle = pynvml.c_nvmlDevice_t()
     function = find_function("nvmlDeviceGetHandleByIndex_v2")
     require(function(index, ctypes.byref(handle)) if function else pynvml.NVML_ERROR_FUNCTION_NOT_FOUND)

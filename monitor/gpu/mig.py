@@ -1,4 +1,4 @@
-"""MIG: is the GPU partitioned, and what do its instances use."""
+"""MIG: whether the GPU is partitioned, and what its instances use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MODE_PERIOD = 5.0
 
 @dataclass(slots=True)
 class _Instance:
-    """A handle with the fixed facts of the instance behind it."""
+    """A handle with the fixed facts about its instance."""
 
     handle: Any
     uuid: str
@@ -26,7 +26,7 @@ class _Instance:
 
 
 class Mig:
-    """MIG state of one GPU. The instances are looked up again with the mode, every few seconds."""
+    """MIG state of one GPU. Mode and instances are looked up again every few seconds."""
 
     def __init__(self, handle: Any) -> None:
         self._handle = handle
@@ -34,7 +34,7 @@ class Mig:
         self._instances: list[_Instance] = []
         self.enabled: bool | None = None
         self.changed = False
-        """True after a `refresh` that found the mode switched: supported readings may differ now."""
+        """True after a `refresh` that found the mode switched: different readings may be supported now."""
 
     def refresh(self, now: float) -> None:
         if now < self._look_at:
@@ -64,7 +64,7 @@ class Mig:
         return None if code else current.value == 1
 
     def _look_up(self) -> list[_Instance]:
-        """Instances may lie at any index below the maximum; NOT_FOUND is a gap, not the end."""
+        """Instances may sit at any index below the maximum; NOT_FOUND is a gap, not the end."""
         found, most = [], _number("nvmlDeviceGetMaxMigDeviceCount", self._handle) or 0
         for index in range(most):
             handle = pynvml.c_nvmlDevice_t()

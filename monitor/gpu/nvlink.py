@@ -1,8 +1,8 @@
-"""NVLink: which links are up, what they could carry, what went over each, and its errors.
+"""NVLink: which links are up, what they could carry, what each carried, and its errors.
 
-A card tells an error by a field for each of the first twelve links, or by a field whose scope is the link,
-and the sum of all links by another; cards refuse some of them, and some answer the sum with 0. So the sum is
-the card's where it is one, else that of the links.
+A card reports an error through one field for each of the first twelve links, or through a field scoped to the
+link, and the sum over all links through another. Cards refuse some of these, and some report a sum of 0. So
+the card's sum is used if it is nonzero, else the sum over the links.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ MAX_LINKS = 36
 SPEED_COMMON = 90
 """Field: MB/s of one link in one direction."""
 FIRST_LANES, ALL_LANES = 6, 12
-"""Fields of links 0 to 5 are numbered on from one field, of links 6 to 11 from another."""
+"""Fields of links 0 to 5 are numbered consecutively from one field, those of links 6 to 11 from another."""
 
 
 class Kind(NamedTuple):
-    """The fields that tell one kind of error; 0: there is none."""
+    """The fields for one kind of error; 0: none."""
 
     first: int
     more: int
@@ -41,11 +41,11 @@ ERRORS = {
     "recovery": Kind(53, 114, 162, 59),
 }
 BYTES = {"transmit": ((138, KIB), (202, 1)), "receive": ((139, KIB), (204, 1))}
-"""Direction → fields of one link, the first that answers counts, and their unit in bytes."""
+"""Direction → fields of one link with their unit in bytes; the first that answers counts."""
 
 
 class Links:
-    """Reads every link; a card without NVLink is asked again only now and then."""
+    """Reads every link; a card without NVLink is retried only now and then."""
 
     def __init__(self, handle: Any, target: Values) -> None:
         self._handle = handle
@@ -78,7 +78,7 @@ class Links:
         self.sums = {}
 
     def _states(self) -> list[bool] | None:
-        """Whether each link is up. They are numbered without gaps; the first unknown one ends them."""
+        """Whether each link is up. Links are numbered without gaps; the first unknown one is the end."""
         out, up = ctypes.c_uint(), []
         for link in range(MAX_LINKS):
             self.code = self._state(self._handle, link, ctypes.byref(out)) if self._state else 13
@@ -139,7 +139,8 @@ class Links:
 
 
 class Traffic:
-    """Bytes over all links and their rate: the card's own sum, read in the tick's batch, or of `Links`."""
+    """Bytes over all links and their rate: the card's own sum, read in the tick's batch, or that of
+    `Links`."""
 
     def __init__(self, own: Values, links: Links, target: Values) -> None:
         self._own, self._links, self._target = own, links, target
@@ -159,7 +160,7 @@ class Traffic:
 
 
 def _fields(links: int, target: Values) -> Iterator[Field]:
-    """All that may tell about each link, and the sums; what the card refuses is left out by the batch."""
+    """Every field that may describe a link, and the sums; the batch drops those the card refuses."""
     for kind, fields in ERRORS.items():
         if fields.total:
             yield Field(fields.total, target, kind, plain(int))

@@ -1,8 +1,8 @@
-"""The NVML source: keeps the driver connection, its GPUs and their readings, whatever goes wrong.
+"""The NVML source: maintains the driver connection, its GPUs and their readings, whatever goes wrong.
 
-Three things happen at a tick: the driver is (re)started when it is down and due; every GPU that is
-not stuck is read through the gate; now and then it is checked whether GPUs came or went. Nothing
-here blocks longer than the deadline, whatever the driver does.
+Three things happen on a tick: the driver is (re)started if it is down and due; every GPU that is not stuck is
+read through the gate; and from time to time it checks whether GPUs were added or removed. Nothing here blocks
+past the deadline, whatever the driver does.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from monitor.model.units import duration
 DRIVER = "driver"
 COUNT = "count"
 START_WAIT = 3.0
-"""How long opening the source and the first reading may wait for a driver that starts slowly."""
+"""How long opening the source and the first reading may wait for a slow driver start."""
 RESCAN = 2.0
-"""A choice: seconds between two looks at how many GPUs there are."""
+"""Our choice: seconds between two counts of the GPUs."""
 LOST_RESTART, LONGEST_LOST_RESTART = 60.0, 960.0
-"""A GPU that was reset is visible only to a new NVML initialisation: with one lost, try that after a
-minute, then less and less often, since it interrupts the rates of the healthy ones."""
+"""A GPU that was reset is visible only to a new NVML initialisation. If one is lost, try that after a minute,
+then less and less often, since it interrupts the rates of the healthy ones."""
 LOST_KEPT = 600.0
-"""A GPU that the driver no longer lists is shown as lost for this long before it is forgotten."""
+"""A GPU the driver no longer lists is shown as lost for this long before it is forgotten."""
 SLOW_WAIT = 0.1
 """A restart waits this long for a PCIe measurement in flight, which takes 40 ms."""
 CLOSE_WAIT = 0.6
-"""A choice: a daemon must end within two seconds even when the driver hangs."""
+"""Our choice: a daemon must exit within two seconds even if the driver hangs."""
 
 
 class NvmlSource:
-    """See the module's docstring. `required`: no NVML is an error; otherwise "none" with the reason."""
+    """See the module's docstring. `required`: missing NVML is an error; otherwise "none" with the reason."""
 
     def __init__(
         self, *, interval: float = 1.0, required: bool = False, listing: Path = driver.PROC_GPUS
@@ -84,7 +84,7 @@ class NvmlSource:
         return GpuReadings(self._source(clock), self._gpus(now.monotonic))
 
     def close(self) -> None:
-        """Let calls in flight come home, then end NVML; a stuck driver is left to the process's end."""
+        """Wait for calls in flight, then shut NVML down; a stuck driver is left until the process exits."""
         deadline = time.monotonic() + CLOSE_WAIT
         drained = self._slow.halt(deadline) and self._gate.drain(deadline)
         if drained and self._initialised:
@@ -95,7 +95,7 @@ class NvmlSource:
     # ── the driver ───────────────────────────────────────────────────────────────────────────────
 
     def _start(self, clock: float, deadline: float) -> None:
-        """Start NVML when that is due, or see what became of an earlier start that took too long."""
+        """Start NVML if that is due, or check on an earlier start that took too long."""
         if self._starting is None:
             if clock < self._retry_at or self._gate.busy(DRIVER):
                 return
@@ -130,7 +130,7 @@ class NvmlSource:
         self._pause = min(driver.LONGEST_PAUSE, self._pause * 2)
 
     def _restart(self, reason: str | None, clock: float) -> None:
-        """Give the connection up; the next reading starts it again."""
+        """Drop the connection; the next reading restarts it."""
         self._up = False
         self._retry_at = clock
         self._detail = reason
@@ -152,8 +152,8 @@ class NvmlSource:
     # ── the GPUs ─────────────────────────────────────────────────────────────────────────────────
 
     def _adopt(self, count: int, clock: float) -> None:
-        """As many devices as the driver has. When they are fewer, any of the old ones may be the one
-        that went, since numbers shift: `_gpus` keeps those whose UUID does not turn up again."""
+        """Match the number of devices the driver has. If there are fewer, any of the old ones may be the one
+        that left, since numbers shift: `_gpus` keeps those whose UUID does not turn up again."""
         if count < len(self._devices):
             for device in self._devices:
                 if device.last is not None:
@@ -175,12 +175,12 @@ class NvmlSource:
             self._after_rescan(rescan, clock)
 
     def _free_devices(self) -> list[Device]:
-        """Devices that are not stuck, longest unread first: on a slow driver none starves."""
+        """Devices that are not stuck, longest unread first, so that none starves on a slow driver."""
         free_ones = [device for device in self._devices if not self._gate.busy(device.index)]
         return sorted(free_ones, key=lambda device: device.last_good or 0.0)
 
     def _after(self, job: Job) -> None:
-        """A failure that is no NVML answer is ours: say so at that GPU, and go on."""
+        """A failure that is not an NVML answer is our bug: report it for that GPU, and go on."""
         if job.error is not None and not isinstance(job.error, (NvmlFailure, TimeoutError)):
             device = self._devices[int(str(job.key))]
             device.state, device.detail = "error", f"reading failed: {job.error!r}"
@@ -208,7 +208,7 @@ class NvmlSource:
         return count != len(self._devices) or driver.listed_gpus(self._listing) != self._listed
 
     def _lost_is_due(self, clock: float) -> bool:
-        """With a GPU lost, NVML is started again now and then, with growing pauses."""
+        """If a GPU is lost, NVML is restarted from time to time, at growing intervals."""
         if not self._missing and all(device.state != "lost" for device in self._devices):
             self._lost_pause = LOST_RESTART
             self._restart_at = clock + LOST_RESTART

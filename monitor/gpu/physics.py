@@ -1,8 +1,8 @@
 """A plausible card: clocks, power and temperature follow its load.
 
-Not a model of any product. First-order lags with the time constants cards show: power follows in
-half a second, the die in tens of seconds, the memory a little slower. Throttling is a consequence:
-a card too warm lowers its clock, and with that its power, until it holds its limit.
+Not a model of any product. First-order lags with the time constants of real cards: power follows in half a
+second, the die in tens of seconds, the memory a little slower. Throttling emerges by itself: a card that gets
+too warm lowers its clock, and with it its power, until it stays within its limit.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ HEAT_LAG = 18.0
 MEMORY_HEAT_LAG = 25.0
 USE_LAG = 0.35
 SUBSTEP = 0.25
-"""Round figures of a data-centre card with 80 GB; lags are in seconds, chosen to look like recorded ones."""
+"""Round figures for a data-centre card with 80 GB; lags in seconds, chosen to look like recorded ones."""
 
 
 @dataclass(slots=True)
 class Card:
-    """The moving state of one simulated card."""
+    """The changing state of one simulated card."""
 
     use: float = 0.0
     power: float = IDLE_WATTS
@@ -50,7 +50,7 @@ class Card:
     capped: bool = False
 
     def step(self, seconds: float, use: float, limit: float, heat: float, clock_factor: float) -> None:
-        """Move on by `seconds` (at most `SUBSTEP`) under the given use and conditions."""
+        """Advance by `seconds` (at most `SUBSTEP`) under the given use and conditions."""
         self.use += (use - self.use) * _towards(seconds, USE_LAG)
         self.clock = self._clock(limit, clock_factor)
         self.power += (self._wanted_watts(limit) - self.power) * _towards(seconds, POWER_LAG)
@@ -60,7 +60,7 @@ class Card:
         self.memory_temperature += (warm + 6 - self.memory_temperature) * _towards(seconds, MEMORY_HEAT_LAG)
 
     def _clock(self, limit: float, factor: float) -> float:
-        """The clock after power cap, heat and whatever the scenario holds it down to."""
+        """The clock after power cap, heat and any reduction by the scenario."""
         if self.use < 0.02:
             self.thermal = self.capped = False
             return SM_IDLE
@@ -78,7 +78,7 @@ class Card:
 
     @property
     def fan(self) -> float:
-        """Fans start at 30 % and are flat out at the slowdown limit."""
+        """Fans start at 30 % and run at full speed at the slowdown limit."""
         return min(1.0, max(0.3, (self.temperature - 30.0) / (SLOWDOWN - 30.0)))
 
     @property
@@ -96,11 +96,11 @@ def _towards(seconds: float, lag: float) -> float:
 
 
 def substeps(seconds: float) -> tuple[int, float]:
-    """How many steps of which width make `seconds`."""
+    """How many steps of what width make up `seconds`."""
     count = max(1, math.ceil(seconds / SUBSTEP - 1e-9))
     return count, seconds / count
 
 
 def ripple(index: int, seconds: float) -> float:
-    """A small, deterministic unrest (±1): readings of a real card are never flat."""
+    """A small, deterministic fluctuation (±1): readings of a real card are never flat."""
     return 0.6 * math.sin(1.7 * seconds + index) + 0.4 * math.sin(4.1 * seconds + 2.3 * index)

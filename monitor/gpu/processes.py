@@ -59,8 +59,8 @@ class _List:
 
 
 class _SmUse:
-    """SM use per process since the last tick. The driver lists only processes that used the GPU at
-    all, so one it does not list used 0; None is for cards that do not tell."""
+    """SM use per process since the last tick. The driver lists only processes that used the GPU at all, so an
+    unlisted one used 0; None is for cards that do not report it."""
 
     def __init__(self, handle: Any) -> None:
         self._handle = handle
@@ -113,7 +113,7 @@ class Processes:
         self._sm = _SmUse(handle)
 
     def fetch(self, now: float, instances: Instances) -> tuple[GpuProcess, ...]:
-        """Every process once; one that computes and draws counts as compute."""
+        """Every process once; one that both computes and draws counts as compute."""
         found: dict[tuple[int, str | None], GpuProcess] = {}
         entries = [(part.kind, info) for part in self._lists for info in part.fetch(now)]
         use = self._sm.fetch(now) if entries else None

@@ -1,7 +1,7 @@
 """The table of readings: which NVML call fills which field, in which unit, how often.
 
-Adding a plain number is one line here. `every_tick` is what changes within a second, `seldom` what
-changes by the hour, `once` what never does.
+Adding a plain number takes one line here. `every_tick` is what changes within a second, `seldom` what changes
+by the hour, `once` what never changes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Parts:
     activity: Values = field(default_factory=dict)
     throttle_times: Values = field(default_factory=dict)
     traffic: Values = field(default_factory=dict)
-    """NVLink bytes by the card's own sum over all links, before `Traffic` has judged them."""
+    """NVLink bytes by the card's own sum over all links, before `Traffic` decides whether to use it."""
 
 
 def percent(value: int) -> float:
@@ -53,7 +53,7 @@ def pstate(value: int) -> int | None:
 
 
 THROTTLE_BITS = tuple((reason, 1 << bit) for bit, reason in enumerate(THROTTLE_REASONS))
-"""`THROTTLE_REASONS` is in the order of NVML's bits."""
+"""`THROTTLE_REASONS` follows the order of NVML's bits."""
 
 
 def throttle(bits: int) -> dict[str, bool]:
@@ -73,7 +73,7 @@ class Utilization(Asked):
 
 
 class Coder(Asked):
-    """Encoder or decoder utilization; the second result is the driver's own sampling period."""
+    """Encoder or decoder utilization; the second output is the driver's own sampling period."""
 
     def __init__(self, function: str, handle: Any, target: Values, key: str) -> None:
         super().__init__(function, target, (key,))
@@ -85,7 +85,7 @@ class Coder(Asked):
 
 
 class Memory(Asked):
-    """Version 2 tells reserved memory apart from used."""
+    """Version 2 separates reserved from used memory."""
 
     def __init__(self, handle: Any, target: Values) -> None:
         keys = ("memory_used_bytes", "memory_total_bytes", "memory_reserved_bytes", "memory_free_bytes")
@@ -102,7 +102,7 @@ class Memory(Asked):
 
 
 class OldMemory(Asked):
-    """Before driver 510 "used" includes what the driver reserves, and that is not told apart."""
+    """Before driver 510 "used" includes what the driver reserves, which is not reported separately."""
 
     def __init__(self, handle: Any, target: Values) -> None:
         keys = ("memory_used_bytes", "memory_total_bytes", "memory_free_bytes")

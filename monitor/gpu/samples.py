@@ -1,8 +1,8 @@
 """What happened between two ticks, from the driver's own sample buffers: no extra polling.
 
-The driver samples power, utilization and the SM clock some 6 to 50 times a second and keeps the
-last values. One call per kind fetches those newer than the last one seen: min, mean and max of a tick
-that a single reading a second would miss.
+The driver samples power, utilization and the SM clock some 6 to 50 times a second and keeps the latest
+values. One call per kind fetches those newer than the last one seen, giving a tick's min, mean and max, which
+one reading a second would miss.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ KINDS = (
     ("sm_clock_hertz", pynvml.NVML_PROCESSOR_CLK_SAMPLES, 1e6),
 )
 _FORMATS = {0: ("d", 1), 1: ("I", 2), 2: ("Q", 1), 3: ("Q", 1), 4: ("q", 1), 5: ("i", 2)}
-"""By NVML's value type: the item type, and how many such items fit into the eight bytes of a value."""
+"""By NVML's value type: the item type, and how many such items fit into a value's eight bytes."""
 
 
 class SampleBuffer:
@@ -43,7 +43,7 @@ class SampleBuffer:
         self._retry_at = 0.0
 
     def fetch(self, now: float) -> Range | None:
-        """The range since the last call; None when there were no samples."""
+        """The range since the last call; None if there were no samples."""
         if now < self._retry_at or self._function is None:
             return None
         self._count.value = CAPACITY
@@ -68,8 +68,8 @@ class SampleBuffer:
             self._retry_at = now + 10.0
 
     def _range(self) -> Range | None:
-        """Samples at or before the last one seen, and empty slots (time 0), do not count; nor do those
-        from before the first call, whose span is not the tick's."""
+        """Ignores samples up to the last one seen, empty slots (time 0), and those from before the first
+        call, which span more than a tick."""
         count, layout = min(self._count.value, CAPACITY), _FORMATS.get(self._type.value)
         if not count or layout is None:
             return None

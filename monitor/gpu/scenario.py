@@ -52,14 +52,14 @@ class Forces:
 
 
 class Event(Struct, frozen=True, forbid_unknown_fields=True, tag_field="effect", kw_only=True):
-    """When it happens and to which GPU; subclasses say what happens."""
+    """When it happens and to which GPU; subclasses define what happens."""
 
     at: Annotated[float, Meta(ge=0.0)] = 0.0
     until: float | None = None
     gpu: int | list[int] | Literal["all"] = "all"
 
     once = False
-    """True for an effect that happens at `at`, False for one that lasts until `until`."""
+    """True for an effect that happens once, at `at`; False for one that lasts until `until`."""
 
     def hits(self, index: int) -> bool:
         return self.gpu == "all" or self.gpu == index or (isinstance(self.gpu, list) and index in self.gpu)
@@ -89,7 +89,7 @@ class Heat(Event, frozen=True, tag="heat"):
 
 
 class FillMemory(Event, frozen=True, tag="fill_memory"):
-    """Somebody else takes memory until this share of the card is used."""
+    """Another process takes memory until this share of the card is used."""
 
     ratio: Ratio = 0.97
 
@@ -98,7 +98,7 @@ class FillMemory(Event, frozen=True, tag="fill_memory"):
 
 
 class SlowPcie(Event, frozen=True, tag="slow_pcie"):
-    """A link that came up narrower or slower than the card can."""
+    """A link that came up narrower or slower than the card allows."""
 
     generation: Annotated[int, Meta(ge=1, le=7)] = 1
     width: Literal[1, 2, 4, 8, 16] = 4
@@ -157,7 +157,7 @@ class Lose(Event, frozen=True, tag="lose"):
 
 
 class Hang(Event, frozen=True, tag="hang"):
-    """Driver calls for this card do not come back."""
+    """Driver calls for this card do not return."""
 
     def apply(self, forces: Forces) -> None:
         forces.state = "hung"
@@ -171,7 +171,7 @@ class Remove(Event, frozen=True, tag="remove"):
 
 
 class DriverGone(Event, frozen=True, tag="driver_gone"):
-    """The driver is unloaded, as in an update; all cards are out of reach."""
+    """The driver is unloaded, as during an update; no card can be reached."""
 
     def apply(self, forces: Forces) -> None:
         forces.driver_gone = True
@@ -218,7 +218,7 @@ def _acts(event: Event, before: float, now: float) -> bool:
 
 
 def load_scenario(path: Path, gpus: int) -> Scenario:
-    """The scenario in `path` for `gpus` cards, or a `UserError` that says what is wrong where."""
+    """The scenario in `path` for `gpus` cards, or a `UserError` saying what is wrong and where."""
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
@@ -238,7 +238,7 @@ def load_scenario(path: Path, gpus: int) -> Scenario:
 
 
 def _complaints(event: Event, gpus: int) -> Iterable[str]:
-    """What a schema cannot say: relations between settings."""
+    """What a schema cannot express: relations between settings."""
     if event.until is not None and not event.until > event.at:
         yield f"until ({event.until:g}) must be later than at ({event.at:g})"
     if event.once and event.until is not None:

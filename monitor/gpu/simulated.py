@@ -1,7 +1,7 @@
-"""The simulated source: N cards whose use follows the live training runs. Never silent about it.
+"""The simulated source: N cards whose use follows the live training runs. Always labelled as such.
 
-Deterministic: the same times, snapshots and scenario give the same readings. That makes it the
-ground of the demo, of screenshots and of tests, beside the NVML path on the stand-in library.
+Deterministic: the same times, snapshots and scenario give the same readings. That makes it the basis of the
+demo, the screenshots and the tests, alongside the NVML path on the stand-in library.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ STATE_DETAIL = {
 
 @dataclass(slots=True)
 class _Slot:
-    """A card, what has been counted on it, and its last good reading."""
+    """A card, its counters, and its last good reading."""
 
     index: int
     uuid: str
@@ -64,7 +64,7 @@ class SimulatedSource:
         self._before = -1.0
 
     def read(self, now: Moment, previous: Snapshot | None) -> GpuReadings:
-        """Move every card to `now` under the load of the runs in `previous`."""
+        """Advance every card to `now` under the load of the runs in `previous`."""
         if self._started is None:
             self._started = now.monotonic
         clock = now.monotonic - self._started
@@ -99,7 +99,7 @@ class SimulatedSource:
         )
 
     def _advance(self, slot: _Slot, loads: list[Load], forces: Forces, clock: float) -> dict[str, Range]:
-        """Integrate from the last tick to this one; a card that does not answer still runs on."""
+        """Integrate from the last tick to this one; a card that does not answer keeps running."""
         seconds = min(LONGEST_STEP, max(0.0, clock - self._before)) if self._before >= 0 else 0.0
         if not seconds:
             return {}
@@ -143,7 +143,7 @@ def _range(values: list[float]) -> Range:
 
 
 def _wanted_use(loads: list[Load], forces: Forces, unrest: float) -> float:
-    """Several ranks on one card share it: their use adds up to at most 1."""
+    """Several ranks share a card: their combined use is at most 1."""
     use = min(1.0, sum(load.busy for load in loads) + (forces.busy or 0.0))
     return min(1.0, max(0.0, use * (1.0 + 0.012 * unrest)))
 

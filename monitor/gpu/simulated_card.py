@@ -1,6 +1,6 @@
 """What a simulated card shows: every reading a real one could give, derived from its state.
 
-Rounded as a driver rounds, and named "simulated" in every name it has.
+Rounded as a driver would, and every name contains "simulated".
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _throttle(card: Card, forces: Forces) -> dict[str, bool]:
 
 
 def _pcie(card: Card, loads: list[Load], forces: Forces) -> Pcie:
-    """An idle link saves power at generation 1, as real ones do; the width stays."""
+    """An idle link drops to generation 1 to save power, as real ones do; the width stays."""
     generation = forces.pcie_generation or (PCIE_GENERATION if card.use >= 0.02 else 1)
     width = forces.pcie_width or PCIE_WIDTH
     full = PCIE_LANE_BYTES[generation] * width
@@ -114,7 +114,7 @@ def _pcie(card: Card, loads: list[Load], forces: Forces) -> Pcie:
 
 
 def _nvlink(card: Card, loads: list[Load]) -> Nvlink:
-    """Traffic when ranks of one run exchange gradients; a lone rank has nobody to talk to."""
+    """Traffic while ranks of one run exchange gradients; a lone rank has no peer."""
     talking = any(load.ranks > 1 for load in loads)
     flow = 0.2 * NVLINKS * NVLINK_BYTES * card.use if talking else 0.0
     return Nvlink(
@@ -140,7 +140,7 @@ def _activity(card: Card, loads: list[Load]) -> Activity:
 
 
 def _processes(card: Card, loads: list[Load]) -> tuple[GpuProcess, ...]:
-    """The ranks on this card; the card's use is shared out by what each asked for."""
+    """The ranks on this card; its use is split in proportion to what each asked for."""
     wanted = sum(load.busy for load in loads)
     return tuple(
         GpuProcess(

@@ -1,7 +1,7 @@
-"""Readings too slow for the tick: PCIe throughput, which a card measures for 20 ms a direction.
+"""Readings too slow for the tick: PCIe throughput, which a card measures for 20 ms per direction.
 
-They run on a gate and a period of their own. The tick never waits for them; it takes the last
-result, and drops it when it is too old to be called current.
+They have their own gate and period. The tick never waits for them; it takes the last result, unless that is
+too old to count as current.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from monitor.gpu.calls import ABSENT_CODES, RETRY_ABSENT, check, find_function
 from monitor.gpu.gate import Batch, Gate, Job
 
 PERIOD = 5.0
-"""A choice: 40 ms per card every five seconds is below 1 % of the time."""
+"""Our choice: 40 ms per card every five seconds is below 1 % of the time."""
 PATIENCE = 2.0
 """After this many seconds a call counts as stuck; a measurement takes 40 ms."""
 KILOBYTE = 1000
@@ -43,7 +43,7 @@ class PcieThroughput:
         self._result, self._time = (transmit, receive), time.monotonic()
 
     def latest(self, now: float) -> Throughput:
-        """The last result, unless it is more than two periods old."""
+        """The last result, unless it is more than 2.5 periods old."""
         return self._result if now - self._time <= 2.5 * PERIOD else (None, None)
 
     def _ask(self, direction: int) -> float | None:
@@ -56,7 +56,7 @@ class PcieThroughput:
 
 
 class SlowLane:
-    """Keeps the slow readings of all GPUs going, beside the tick."""
+    """Keeps the slow readings of all GPUs running, independent of the tick."""
 
     def __init__(self) -> None:
         self.gate = Gate(PATIENCE)
@@ -64,13 +64,13 @@ class SlowLane:
         self._next = 0.0
 
     def halt(self, deadline: float) -> bool:
-        """Take back what has not begun and wait for what has; False when a call does not return."""
+        """Take back jobs not started and wait for the others; False if a call does not return."""
         self.gate.close()
         self._batch = None
         return self.gate.drain(deadline)
 
     def poke(self, now: float, readings: Sequence[tuple[int, PcieThroughput]]) -> None:
-        """Called every tick: checks on the running round and begins the next one when it is due."""
+        """Called every tick: checks on the current round and starts the next one when it is due."""
         if self._batch is not None:
             if not self.gate.watch(self._batch) and self._batch.worker is not None:
                 return

@@ -1,7 +1,7 @@
-"""Where GPU readings come from: one protocol, and `open_source` which picks who speaks it.
+"""Where GPU readings come from: one protocol, and `open_source`, which picks the implementation.
 
-The contract every source keeps: `read` never raises and never blocks past its deadline, whatever the
-driver does; what a card does not answer is None; what is simulated says so.
+The contract of every source: `read` never raises and never blocks past its deadline, whatever the driver
+does; what a card does not answer is None; simulated readings are marked as such.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ MAX_SIMULATED_GPUS = 256
 
 @dataclass(frozen=True, slots=True)
 class GpuReadings:
-    """What one tick brought: the state of the source itself, and every GPU it knows of."""
+    """What one tick returned: the state of the source itself, and every GPU it knows."""
 
     source: Source
     gpus: tuple[Gpu, ...] = ()
 
 
 class GpuSource(Protocol):
-    """NVML, the simulation, or nothing at all: the rest of gpumon cannot tell them apart."""
+    """NVML, the simulation, or nothing at all: the rest of gpumon cannot tell the difference."""
 
     def read(self, now: Moment, previous: Snapshot | None) -> GpuReadings: ...
 
@@ -38,7 +38,7 @@ class GpuSource(Protocol):
 
 
 class NoSource:
-    """`--source none`: the host alone, because somebody asked for that."""
+    """`--source none`: the host only, on request."""
 
     def read(self, now: Moment, previous: Snapshot | None) -> GpuReadings:
         return GpuReadings(Source(kind="none", detail="GPU readings are switched off (source: none)."))
@@ -50,7 +50,7 @@ class NoSource:
 def open_source(
     kind: Kind, *, gpus: int = 1, scenario: Path | None = None, interval: float = 1.0
 ) -> GpuSource:
-    """The source named `kind`. The modules are imported here: a simulation needs no pynvml."""
+    """The source named `kind`. Imports happen here: a simulation needs no pynvml."""
     if kind == "simulated":
         return _simulated(gpus, scenario)
     if scenario is not None:

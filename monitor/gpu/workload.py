@@ -1,7 +1,7 @@
-"""What the live training runs ask of simulated cards: how busy, how much memory, which process.
+"""What the live training runs demand of simulated cards: how busy, how much memory, which process.
 
-The use of a simulated card is the run's own device-busy share. A run on the CPU has no device
-events; there the share of forward + backward + optimizer is what a GPU would have been busy.
+The use of a simulated card is the run's own device-busy share. A run on the CPU has no device events; its
+share of forward + backward + optimizer stands for how busy a GPU would have been.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Load:
 
 
 def loads_by_card(snapshot: Snapshot | None, uuids: list[str], seats: dict[Key, int]) -> list[list[Load]]:
-    """The loads of every card. `seats` remembers which rank sits where, from tick to tick."""
+    """The loads of every card. `seats` remembers which rank sits on which card, from tick to tick."""
     cards: list[list[Load]] = [[] for _ in uuids]
     live = dict(_live_ranks(snapshot))
     for gone in seats.keys() - live.keys():
@@ -59,7 +59,7 @@ def _live_ranks(snapshot: Snapshot | None) -> list[tuple[Key, tuple[Run, Rank]]]
 
 
 def _seat(rank: Rank, uuids: list[str], seats: Mapping[Key, int]) -> int:
-    """The card a rank names itself, else its local rank's, else the emptiest one."""
+    """The card the rank itself names, else its local rank's, else the emptiest one."""
     if rank.gpu_uuid in uuids:
         return uuids.index(rank.gpu_uuid)
     taken = list(seats.values())
@@ -89,14 +89,14 @@ def _busy(rank: Rank, shares: Mapping[str, float]) -> float:
 
 
 def _waiting(rank: Rank) -> bool:
-    """The open phase is no compute and lasts far longer than a step: nothing reaches the device."""
+    """The open phase does not compute and lasts far longer than a step: nothing reaches the device."""
     if rank.live_seconds is None or rank.live_phase in COMPUTE_PHASES:
         return False
     return rank.live_seconds > max(1.0, 3 * (rank.step.mean or 0.0))
 
 
 def _memory(run: Run, rank: Rank) -> int:
-    """What the allocator reports, else an estimate from the model and the batch."""
+    """What the allocator reports, else an estimate from model and batch."""
     reserved = rank.scalars.get("cuda.reserved_bytes")
     if reserved:
         return CONTEXT_BYTES + int(reserved)
@@ -111,7 +111,7 @@ def _reduced_precision(config: Mapping[str, Any]) -> bool:
 
 
 def _section(config: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """A part of the probe; runs are foreign input, so it may be anything."""
+    """A section of the probe; runs are untrusted input, so it may be anything."""
     value = config.get(name)
     return value if isinstance(value, Mapping) else {}
 

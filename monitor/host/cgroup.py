@@ -1,7 +1,7 @@
-"""CPU quota and memory limit of the control group a process is in, for cgroup v1, v2 and both mixed.
+"""CPU quota and memory limit of a process's control group, for cgroup v1, v2 and hybrid set-ups.
 
-A limit binds wherever it is set on the way up (a pod's, not only its container's), so every level is
-looked at, the tightest one counts, and throttling and use are read at that level.
+A limit applies wherever it is set on the way up (for a pod, not only for its container), so every level is
+checked, the tightest one counts, and throttling and use are read at that level.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from monitor.model.host import Cgroup
 
 LIMITS_SECONDS = 15.0
 USE_SECONDS = 2.0
-"""Choices: limits rarely change; use is read every other tick."""
+"""Our choices: limits rarely change; use is read every other tick."""
 UNLIMITED_BYTES = 1 << 60
-"""cgroup v1 says "no limit" with a number near 2^63."""
+"""cgroup v1 expresses "no limit" as a number near 2^63."""
 NO_LIMITS = Cgroup()
 
 
 class Mount(NamedTuple):
-    """Where a hierarchy is mounted, and which of its groups is seen there as the top."""
+    """Where a hierarchy is mounted, and which of its groups appears there as the top."""
 
     point: Path
     root: str
@@ -55,7 +55,7 @@ def parse_mounts(text: str) -> dict[str, Mount]:
 
 
 def levels(mount: Mount, path: str) -> Iterator[Path]:
-    """Directories of the group and its parents, as far up as the mount shows them."""
+    """Directories of the group and its ancestors, as far up as the mount shows them."""
     inside = path
     if mount.root != "/" and (path == mount.root or path.startswith(mount.root + "/")):
         inside = path[len(mount.root) :]
@@ -111,7 +111,7 @@ def find_quota(mounts: dict[str, Mount], groups: dict[str, str]) -> _Quota | Non
 
 
 def find_memory(mounts: dict[str, Mount], groups: dict[str, str]) -> _MemoryLevel | None:
-    """The tightest memory limit on the way up; without one, the process's own group."""
+    """The tightest memory limit on the way up; if there is none, the process's own group."""
     for name, file in (("memory", "memory.limit_in_bytes"), ("", "memory.max")):
         if name not in mounts or name not in groups:
             continue
@@ -130,7 +130,7 @@ def find_memory(mounts: dict[str, Mount], groups: dict[str, str]) -> _MemoryLeve
 
 
 def memory_use(level: _MemoryLevel) -> int | None:
-    """What counts against the limit and cannot simply be dropped: use less the inactive page cache."""
+    """What counts against the limit and cannot simply be dropped: use minus the inactive page cache."""
     name = "memory.current" if level.v2 else "memory.usage_in_bytes"
     used = read_int(level.directory / name)
     if used is None:
@@ -141,7 +141,7 @@ def memory_use(level: _MemoryLevel) -> int | None:
 
 
 class GroupReader:
-    """One control group over time: limits rarely, use and throttling every other second."""
+    """One control group over time: limits are read rarely, use and throttling every other second."""
 
     def __init__(self, groups: dict[str, str]) -> None:
         self._groups = groups
@@ -167,7 +167,7 @@ class GroupReader:
         return self._value
 
     def _throttled(self, now: float) -> float | None:
-        """Share of the quota's periods in which the group had to stop; idle periods do not count."""
+        """Share of the quota's periods in which the group was stopped; idle periods do not count."""
         if self._quota is None:
             return None
         stat = parse_flat(read_bytes(self._quota.directory / "cpu.stat"))
@@ -180,7 +180,7 @@ class GroupReader:
 
 
 class CgroupReader:
-    """All groups that matter, shared by the processes in them."""
+    """All groups of interest, shared by the processes in them."""
 
     FORGET_SECONDS = 120.0
 

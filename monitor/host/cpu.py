@@ -13,9 +13,9 @@ from monitor.model.clock import Moment
 from monitor.model.host import Cpu
 
 FREQUENCY_SECONDS = 15.0
-"""A choice: one file per core, and the figure is only shown."""
+"""Our choice: it takes one file per core, and the figure is only displayed."""
 FREQUENCY_CORES = 8
-"""The kernel may interrupt a core to learn its frequency, so ask a few of them, and rarely."""
+"""The kernel may interrupt a core to read its frequency, so ask only a few, and rarely."""
 
 Ticks = tuple[int, ...]
 """user, nice, system, idle, iowait, irq, softirq, steal"""
@@ -56,7 +56,7 @@ def parse_stat(raw: bytes) -> CpuStat:
 
 
 def shares(before: Sequence[int], after: Sequence[int]) -> Shares | None:
-    """Shares between two readings. Some fields may run back a little (iowait does): that is 0."""
+    """Shares between two readings. Some fields may go backwards a little (iowait does); that counts as 0."""
     spent = [max(0, b - a) for a, b in zip(before, after, strict=False)]
     spent += [0] * (8 - len(spent))
     total = sum(spent)
@@ -112,7 +112,7 @@ class CpuReader:
         return self._boot_time
 
     def _keep_boot_time(self, stat: CpuStat) -> None:
-        """The kernel computes it anew on each read, and it flickers by a second: take real steps only."""
+        """The kernel recomputes it on each read and it jitters by a second: accept only real changes."""
         if stat.boot_time is None:
             return
         if self._boot_time is None or abs(stat.boot_time - self._boot_time) > 2:
@@ -124,7 +124,7 @@ class CpuReader:
 
 
 def _per_core(before: CpuStat, after: CpuStat) -> tuple[float, ...]:
-    """Use of each core in order of its number; nothing in the tick in which a core came or went."""
+    """Use of each core by number; empty in the tick in which a core came or went."""
     if before.cores.keys() != after.cores.keys():
         return ()
     pairs = ((before.cores[core], ticks) for core, ticks in sorted(after.cores.items()))
@@ -133,7 +133,7 @@ def _per_core(before: CpuStat, after: CpuStat) -> tuple[float, ...]:
 
 
 class _FrequencyReader:
-    """The mean frequency of a few cores, kept for a while."""
+    """The mean frequency of a few cores, cached for a while."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory

@@ -1,9 +1,9 @@
-"""Names of GPUs outside the driver: device ids of Kubernetes' device plugins, and names of Slurm's job files.
+"""How others name GPUs: device ids of Kubernetes device plugins, and names of Slurm job files.
 
-| id | who writes it |
+| id | written by |
 |---|---|
 | ``GPU-UUID``, ``MIG-UUID``, with ``::3`` for a time slice | NVIDIA's device plugin |
-| ``0``, ``0:1`` (the second MIG instance) | the same, told to go by index |
+| ``0``, ``0:1`` (the second MIG instance) | the same, configured to use indices |
 | ``MIG-GPU-UUID/1/0`` (GPU and compute instance) | the same, before driver 470 |
 | ``nvidia0``, ``nvidia0/gi1``, ``…/vgpu2`` for a time slice | Google's device plugin, by device file |
 | ``0.7`` (GPU instance) | job files, as dcgm-exporter reads them |
@@ -23,7 +23,7 @@ _INDEX = re.compile(r"(\d+)(?::(\d+)|\.(\d+))?")
 
 @dataclass(frozen=True, slots=True)
 class DeviceId:
-    """A GPU by one of uuid, index and minor; one of its MIG instances by uuid, position or instance ids."""
+    """A GPU by uuid, index or minor; one of its MIG instances by uuid, position or instance ids."""
 
     uuid: str | None = None
     index: int | None = None
@@ -34,7 +34,7 @@ class DeviceId:
     compute_instance: int | None = None
 
     def find(self, gpu: Gpu) -> Gpu | MigInstance | None:
-        """The GPU itself or the instance that is meant; None when it is another GPU."""
+        """The GPU itself or the instance that is meant; None if it is a different GPU."""
         if self.mig_uuid is not None:
             return next((part for part in gpu.mig if part.uuid == self.mig_uuid), None)
         if (
@@ -55,7 +55,7 @@ class DeviceId:
 
 
 def parse_device_id(text: str) -> DeviceId | None:
-    """None: no name of a GPU that we know."""
+    """None: not a GPU name we know."""
     name = text.partition("::")[0]
     if old := _OLD_MIG.fullmatch(name):
         uuid, gpu_instance, compute_instance = old.groups()

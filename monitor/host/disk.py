@@ -1,7 +1,7 @@
 """Throughput and busy share of physical disks, from ``/proc/diskstats``.
 
-Partitions, loop devices, RAID and device-mapper layers would count the same bytes twice, so only what
-has hardware (or a hypervisor) behind it is read.
+Partitions, loop devices, RAID and device-mapper layers would count the same bytes twice, so only devices with
+hardware (or a hypervisor) behind them are read.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from monitor.host.procfs import Every, HeldFile, Rates, Roots, read_int
 from monitor.model.host import Disk, Pressure
 
 SECTOR_BYTES = 512
-"""The unit of the kernel's counters, whatever the disk's own sector size is."""
+"""The unit of the kernel's counters, regardless of the disk's own sector size."""
 INVENTORY_SECONDS = 60.0
-"""A choice: disks are rarely added."""
+"""Our choice: disks are rarely added."""
 _NOT_DISKS = re.compile(r"(loop|ram|zram|dm-|md|sr|fd|nbd)\d")
 _WHOLE_DISK = re.compile(r"(sd[a-z]+|hd[a-z]+|vd[a-z]+|xvd[a-z]+|nvme\d+n\d+|mmcblk\d+|pmem\d+)$")
 
@@ -85,7 +85,7 @@ class DiskReader:
         return bool(_WHOLE_DISK.match(name))
 
     def _rotational(self, name: str) -> bool | None:
-        """A virtual disk says "rotational" whatever lies beneath it: not known there."""
+        """A virtual disk claims to be rotational whatever lies beneath it, so that is unknown there."""
         if _VIRTUAL_DISK.match(name):
             return None
         value = read_int(self._block / name / "queue/rotational")

@@ -1,6 +1,6 @@
 """The identity of a process: user, command, container, pod, Slurm job. Read once, rarely refreshed.
 
-Containers show in the path of a process's control group; every runtime has its own spelling.
+A container shows in the path of a process's control group; every runtime spells it differently.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from monitor.model.owner import user_name
 from sdk.redact import redact
 
 COMMAND_BYTES = 4096
-"""A choice: longer command lines are cut."""
+"""Our choice: longer command lines are cut."""
 
 _HEX_ID = r"([0-9a-f]{64})"
 _CONTAINER = (
@@ -69,7 +69,7 @@ class Identity:
 
 
 def find_container(membership: str) -> str | None:
-    """The container's id (a name for LXC and nspawn), or None on the bare machine."""
+    """The container's id (a name for LXC and nspawn), or None outside containers."""
     for pattern in _CONTAINER:
         found = pattern.search(membership)
         if found:
@@ -89,20 +89,20 @@ def find_slurm_job(membership: str) -> str | None:
 
 
 def find_mounted_container(mountinfo: str) -> str | None:
-    """A container id where the runtime mounts its files from; for processes whose control group is
-    hidden by a namespace."""
+    """The container id in the paths from which the runtime mounts its files; for processes whose control
+    group is hidden by a namespace."""
     found = _MOUNTED_ID.search(mountinfo)
     return found.group(1) if found else None
 
 
 def parse_environ(raw: bytes) -> dict[str, str]:
-    """The few variables that name a job; the others are nobody's business."""
+    """The few variables that name a job; the rest is nobody's business."""
     pairs = (entry.partition(b"=") for entry in raw.split(b"\0"))
     return {name.decode(): value.decode("utf-8", "replace") for name, _, value in pairs if name in _WANTED}
 
 
 def parse_command(raw: bytes) -> str | None:
-    """The command line, its secrets taken out."""
+    """The command line without its secrets."""
     words = raw[:COMMAND_BYTES].rstrip(b"\0").decode("utf-8", "replace").split("\0")
     return " ".join(redact(words)) or None
 
@@ -112,8 +112,8 @@ def read_identity(
 ) -> Identity:
     """Identity of the process under `directory` (``/proc/PID``).
 
-    A child in its parent's control group is in the same container and job, which spares reading its
-    environment; that matters when a job starts dozens of workers at once.
+    A child in its parent's control group is in the same container and job, so its environment need not be
+    read; that matters when a job starts dozens of workers at once.
     """
     membership = read_text(directory / "cgroup")
     command = parse_command(read_bytes(directory / "cmdline") or b"")
@@ -137,7 +137,7 @@ def read_identity(
 
 
 def _read_uid(directory: Path) -> int | None:
-    """Real owner from the status file: the owner of the directory is root for protected processes."""
+    """The real owner, from the status file: root owns the directory of a protected process."""
     raw = read_bytes(directory / "status")
     at = raw.find(b"\nUid:") if raw else -1
     if raw is None or at < 0:
@@ -155,7 +155,7 @@ def _container(directory: Path, groups: str, environ: dict[str, str]) -> str | N
 
 
 def _pod(groups: str, environ: dict[str, str]) -> str | None:
-    """The pod's name where its environment tells it (Kubernetes sets HOSTNAME to it), else its uid."""
+    """The pod's name if its environment reveals it (Kubernetes sets HOSTNAME to it), else its uid."""
     uid = find_pod(groups)
     in_pod = uid is not None or "KUBERNETES_SERVICE_HOST" in environ
     if not in_pod:

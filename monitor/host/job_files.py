@@ -1,5 +1,5 @@
-"""Which Slurm jobs were given which GPUs, from files that a prolog writes: one per GPU, named like it (see
-`device_ids`), a job id a line. Files written for dcgm-exporter's job mapping are read as well.
+"""Which Slurm jobs were assigned which GPUs, from files that a prolog writes: one per GPU, named after it
+(see `device_ids`), one job id per line. Files written for dcgm-exporter's job mapping work as well.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from pathlib import Path
 from monitor.host.procfs import Every, read_text
 
 READ_SECONDS = 5.0
-"""A choice."""
+"""Our choice."""
 MOST_FILES = 256
 MOST_JOBS = 64
-"""Of one GPU."""
+"""Per GPU."""
 
 
 class JobFiles:
@@ -25,7 +25,7 @@ class JobFiles:
         self._jobs: dict[str, tuple[str, ...]] = {}
 
     def jobs(self, now: float) -> dict[str, tuple[str, ...]]:
-        """Name of a file → the jobs in it."""
+        """File name → the jobs in it."""
         if self._due.due(now):
             self._jobs = {name: self._read(name) for name in self._names()}
         return self._jobs

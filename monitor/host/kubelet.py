@@ -1,7 +1,7 @@
-"""Which containers were given which devices, from the kubelet's pod-resources socket (gRPC, API v1).
+"""Which containers were assigned which devices, from the kubelet's pod-resources socket (gRPC, API v1).
 
-Asked in the background: a kubelet that does not answer costs a tick nothing. Needs grpcio and protobuf
-(``pip install 'gpumon-train[kubernetes]'``), which are imported only where the socket is.
+Asked in the background, so a kubelet that does not answer costs a tick nothing. Needs grpcio and protobuf
+(``pip install 'gpumon-train[kubernetes]'``), which are imported only if the socket exists.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ ASK_SECONDS = 10.0
 LOOK_SECONDS = 60.0
 ANSWER_SECONDS = 5.0
 STALE_SECONDS = 60.0
-"""Choices: how often to ask, and to look for a socket that is not there; how long an answer may take, and how
-long the last one counts."""
+"""Our choices: how often to ask, and to check for a missing socket; how long an answer may take, and how long
+the last one stays valid."""
 MOST_BYTES = 16 << 20
-"""What the kubelet's own client allows."""
+"""The limit of the kubelet's own client."""
 PLAIN_NUMBERS_OF = "nvidia.com/"
 """A device called "0" is a GPU only if its resource is NVIDIA's."""
 
@@ -31,13 +31,13 @@ FIELDS: dict[str, tuple[tuple[str, int, str], ...]] = {
     "Pod": (("name", 1, ""), ("namespace", 2, ""), ("containers", 3, "Container")),
     "Answer": (("pod_resources", 1, "Pod"),),
 }
-"""What we read of the messages: name, number, and "" for text, "*" for several texts, else a message."""
+"""The fields we read: name, number, and "" for a string, "*" for repeated strings, else a message."""
 
 log = logging.getLogger("gpumon.kubelet")
 
 
 class Allotment(NamedTuple):
-    """A device that a container was given."""
+    """A device assigned to a container."""
 
     pod: str
     namespace: str
@@ -59,7 +59,7 @@ class Kubelet:
         self._trouble: str | None = None
 
     def allotments(self, now: float) -> tuple[Allotment, ...]:
-        """What the kubelet said last; nothing when that is too long ago."""
+        """The kubelet's last answer; empty when that is too old."""
         if self._pending is not None and self._pending.done():
             self._take(now)
         if self._pending is None and self._open(now) and self._ask.due(now):
@@ -90,7 +90,7 @@ class Kubelet:
         self._answer, self._answered, self._trouble = tuple(read_pods(pending.result())), now, None
 
     def _say(self, trouble: str) -> None:
-        """Each trouble once."""
+        """Logs each problem once."""
         if trouble != self._trouble:
             log.warning("%s", trouble)
         self._trouble = trouble
@@ -105,7 +105,7 @@ def connect(socket: Path) -> tuple[Any, Any]:
 
 
 def answer_message() -> Any:
-    """The message class of an answer, in a pool of its own: others may know messages of the same names."""
+    """The message class of an answer, in its own pool: others may define messages of the same names."""
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
     kinds = descriptor_pb2.FieldDescriptorProto

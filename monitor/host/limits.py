@@ -8,10 +8,10 @@ log = logging.getLogger("gpumon.host")
 
 
 def raise_descriptor_limit() -> int | None:
-    """Let this process open as many files as it may: every ring in view is an open file, and the usual
-    soft limit of 1,024 is for programs that use select(). Returns the limit now; None: it is not known.
+    """Let this process open as many files as allowed: every ring in view is an open file, and the usual soft
+    limit of 1,024 is meant for programs that use select(). Returns the limit now in force; None: unknown.
 
-    For the daemon alone: the children of a command would inherit it."""
+    For the daemon only: a command's children would inherit it."""
     try:
         import resource
     except ImportError:

@@ -50,7 +50,7 @@ class LinuxHost:
     def processes(
         self, now: Moment, trainers: Mapping[int, tuple[str, int]], gpu_pids: Collection[int]
     ) -> tuple[tuple[Process, ...], int]:
-        """Trainers, all their descendants, and processes on GPUs; and how many the cap left out."""
+        """Trainers, all their descendants, and processes on GPUs; and how many the limit left out."""
         _, last_pid = parse_loadavg(self._loadavg.read(now.monotonic))
         boot_time = self._cpu.boot_time(now.monotonic)
         return self._processes.read(now, trainers, gpu_pids, last_pid, boot_time)
@@ -61,7 +61,7 @@ class LinuxHost:
 
 
 def parse_loadavg(raw: bytes | None) -> tuple[tuple[float, float, float] | None, int | None]:
-    """Load over 1, 5 and 15 minutes, and the last pid the kernel gave out."""
+    """Load over 1, 5 and 15 minutes, and the last pid the kernel assigned."""
     fields = raw.split() if raw else []
     if len(fields) < 5:
         return None, None
@@ -69,7 +69,7 @@ def parse_loadavg(raw: bytes | None) -> tuple[tuple[float, float, float] | None,
 
 
 def shm_free(directory: Path) -> int | None:
-    """Free bytes of shared memory: DataLoader workers hand their batches over in it."""
+    """Free bytes of shared memory, through which DataLoader workers hand over their batches."""
     try:
         found = os.statvfs(directory)
     except (OSError, AttributeError):

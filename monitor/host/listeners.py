@@ -12,7 +12,7 @@ import psutil
 
 
 def is_loopback(host: str) -> bool:
-    """Only this machine can reach it; a name other than localhost is not looked up."""
+    """Whether only this machine can reach it; names other than localhost are not resolved."""
     if host == "localhost":
         return True
     try:
@@ -22,16 +22,16 @@ def is_loopback(host: str) -> bool:
 
 
 class Owner(NamedTuple):
-    """A process that has something a daemon needs."""
+    """A process that holds something a daemon needs."""
 
     pid: int
     name: str
     is_daemon: bool
-    """By its command: a daemon with TLS or a password does not answer a plain question."""
+    """Judged by its command: a daemon with TLS or a password does not answer a plain request."""
 
 
 def port_owner(port: int) -> Owner | None:
-    """Who listens on a port, as far as we may know."""
+    """Who listens on a port, as far as we are allowed to know."""
     with contextlib.suppress(psutil.Error, OSError):
         for connection in psutil.net_connections("tcp"):
             local = connection.laddr[1] if connection.laddr else None
@@ -41,7 +41,7 @@ def port_owner(port: int) -> Owner | None:
 
 
 def owner(pid: int) -> Owner | None:
-    """None: there is no such process, or it does not show itself to us."""
+    """None: no such process, or it is hidden from us."""
     try:
         command = psutil.Process(pid).cmdline()
     except psutil.Error:

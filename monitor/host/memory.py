@@ -23,7 +23,7 @@ def parse_meminfo(raw: bytes) -> dict[bytes, int]:
 
 
 def vmstat_field(raw: bytes, name: bytes) -> int | None:
-    """One counter; the file has two hundred of them and we need two."""
+    """One counter; the file has two hundred and we need two."""
     at = raw.find(b"\n" + name + b" ")
     return None if at < 0 else to_int(raw[at + len(name) + 2 : raw.find(b"\n", at + 1)])
 
@@ -58,7 +58,7 @@ class MemoryReader:
         )
 
     def _swap_rates(self, now: float, swap_total: int | None) -> tuple[float | None, float | None]:
-        """Only with swap: without it there is nothing to measure, and the file is a long one."""
+        """Only with swap: otherwise there is nothing to measure, and the file is long."""
         raw = self._vmstat.read(now) if swap_total else None
         counters = [vmstat_field(raw, name) if raw else None for name in (b"pswpin", b"pswpout")]
         pages = [self._rates.per_second(at, value, now) for at, value in enumerate(counters)]
@@ -71,7 +71,7 @@ class MemoryReader:
 
 
 def _available(info: dict[bytes, int]) -> int:
-    """What can be had without swapping; kernels before 3.14 do not say, so estimate there."""
+    """What is available without swapping; kernels before 3.14 do not report it, so it is estimated there."""
     if b"MemAvailable" in info:
         return info[b"MemAvailable"]
     return sum(info.get(name, 0) for name in (b"MemFree", b"Buffers", b"Cached"))

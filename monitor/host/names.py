@@ -1,8 +1,8 @@
 """Names of containers and pods, from the files their runtimes and the kubelet keep.
 
-Only root may read most of them; the names of the kubelet's log files are for everybody. People know
-"trainer-7f9c" or "my-notebook", not sixty-four hex digits. No runtime is asked over its socket: a daemon that
-watches must not need the right to start containers.
+People know "trainer-7f9c" or "my-notebook", not sixty-four hex digits. Most of these files are readable only
+by root; the names of the kubelet's log files are readable by everybody. No runtime is asked over its socket:
+a monitoring daemon must not need the right to start containers.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ UNKNOWN = Names()
 
 
 class ContainerNames:
-    """Looks each container up once; a container keeps its name as long as it lives."""
+    """Looks up each container once; a container keeps its name for life."""
 
     def __init__(self, root: Path = Path("/")) -> None:
         self._root = root
@@ -58,8 +58,8 @@ class ContainerNames:
         return next((found for find in sources if (found := find(container)) != UNKNOWN), UNKNOWN)
 
     def _kubelet(self, container: str) -> Names:
-        """The kubelet links every container's log as ``POD_NAMESPACE_NAME-ID.log``; none of the three
-        may have an underscore in it."""
+        """The kubelet links every container's log as ``POD_NAMESPACE_NAME-ID.log``; none of the three may
+        contain an underscore."""
         end = f"-{container}.log"
         for name in _listing(self._root / KUBELET_LOGS):
             parts = name.removesuffix(end).split("_")
@@ -75,7 +75,7 @@ class ContainerNames:
         return _kubernetes(labels)._replace(container=_first(labels, NAME_KEYS) or plain or None)
 
     def _bundle(self, container: str) -> Names:
-        """What containerd and CRI-O hand to the low-level runtime."""
+        """What containerd and CRI-O pass to the low-level runtime."""
         for path in self._bundles(container):
             found = _kubernetes(_table(_load(path)).get("annotations"))
             if found != UNKNOWN:
@@ -97,7 +97,7 @@ class ContainerNames:
 
 
 def _load(path: Path) -> Any:
-    """JSON of a runtime's file, or None: absent, closed to us, far too large, or broken."""
+    """JSON of a runtime's file, or None: absent, unreadable, far too large, or broken."""
     try:
         if os.stat(path).st_size > MAX_BYTES:
             return None

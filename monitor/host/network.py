@@ -1,4 +1,4 @@
-"""Network traffic per interface, and RDMA ports, whose traffic the kernel's counters do not see."""
+"""Network traffic per interface, and of RDMA ports, whose traffic the interface counters miss."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from monitor.host.procfs import Every, HeldFile, Rates, Roots, read_int
 from monitor.model.host import Network
 
 INVENTORY_SECONDS = 60.0
-"""A choice: interfaces are rarely added."""
+"""Our choice: interfaces are rarely added."""
 RDMA_SECONDS = 5.0
-"""RDMA counters are asked of the adapter's firmware: rarely."""
+"""RDMA counters are queried from the adapter's firmware, so they are read rarely."""
 RDMA_WORD_BYTES = 4
 """The kernel counts RDMA traffic in words of four bytes."""
 _VIRTUAL = re.compile(r"lo$|(veth|docker|br-|virbr|cni|flannel|cali|tap|tun|dummy|ifb|sit|ip6tnl|kube)")
@@ -31,7 +31,7 @@ def parse_net_dev(raw: bytes) -> dict[str, Bytes]:
 
 
 class NetworkReader:
-    """Interfaces with hardware behind them; in a container, which has none, its own interfaces."""
+    """Interfaces backed by hardware; in a container, which has none, its own interfaces."""
 
     def __init__(self, roots: Roots) -> None:
         self._dev = HeldFile(roots.proc / "net/dev")
@@ -62,7 +62,7 @@ class NetworkReader:
 
 
 class _RdmaReader:
-    """InfiniBand and RoCE ports, named like ``mlx5_0:1``; the last figures stay until the next read."""
+    """InfiniBand and RoCE ports, named like ``mlx5_0:1``; figures are kept until the next read."""
 
     def __init__(self, roots: Roots) -> None:
         self._class = roots.sys / "class/infiniband"

@@ -1,4 +1,4 @@
-"""Host readings through psutil, for systems without ``/proc``. What it cannot tell stays None."""
+"""Host readings through psutil, for systems without ``/proc``. What psutil cannot provide stays None."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from monitor.model.host import Cpu, Disk, Host, Memory, Network, Process
 from sdk.redact import redact
 
 CHILDREN_SECONDS = 5.0
-"""psutil reads every process of the machine to find children, so this is done rarely."""
+"""psutil reads every process on the machine to find children, so this is done rarely."""
 
 
 class PortableHost:
@@ -40,7 +40,7 @@ class PortableHost:
         )
 
     def _cpu(self) -> Cpu:
-        """All cores from one reading, so that total and cores belong to the same stretch of time."""
+        """All cores from one reading, so that the total and the cores cover the same interval."""
         cores = [(sum(times) - times.idle, sum(times)) for times in psutil.cpu_times(percpu=True)]
         before, self._cpu_before = self._cpu_before, cores
         spent = [(b[0] - a[0], b[1] - a[1]) for a, b in zip(before, cores, strict=False)]

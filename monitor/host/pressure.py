@@ -12,7 +12,7 @@ NO_PRESSURE = Pressure()
 
 
 def parse_pressure(text: str, *, with_full: bool = True) -> Pressure:
-    """PSI text into ratios and seconds; lines that are missing or odd stay None."""
+    """PSI text as ratios and seconds; missing or malformed lines give None."""
     lines = {line.split(" ", 1)[0]: line for line in text.splitlines() if line}
     some = _parse_line(lines.get("some"))
     full = _parse_line(lines.get("full")) if with_full else (None, None)
@@ -33,8 +33,8 @@ def _parse_line(line: str | None) -> tuple[float | None, float | None]:
 class PressureReader:
     """One PSI file. A kernel without PSI gives no readings, never zeros.
 
-    For the whole machine "all tasks waited for a CPU" has no meaning; the kernel prints zeros there,
-    which are left out.
+    For the whole machine "all tasks waited for a CPU" has no meaning; the kernel prints zeros, which are
+    ignored.
     """
 
     def __init__(self, roots: Roots, resource: str) -> None:

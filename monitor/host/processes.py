@@ -1,7 +1,7 @@
 """Training processes, their workers and the processes on GPUs: CPU, memory, threads and I/O.
 
-Two small files per process and tick through held descriptors; everything else about a process is read
-once and looked at again only now and then.
+Two small files per process and tick, through held descriptors; everything else about a process is read once
+and refreshed only now and then.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from monitor.model.host import Process
 Role = Literal["trainer", "worker", "gpu", "other"]
 
 HELD_PROCESSES = 128
-"""Descriptors are kept for this many processes (two each); the others are opened every tick."""
+"""Descriptors are held for this many processes (two each); for the others, files are opened every tick."""
 IDENTITY_SECONDS = 60.0
-"""Plus a few, by pid: dozens of workers started together are not all due in the same tick."""
+"""Plus a few, depending on the pid, so that workers started together are not all due in the same tick."""
 SETTLE_SECONDS = 5.0
-"""A young process may still change its command (fork, then exec): look again after this."""
+"""A young process may still change its command (fork, then exec): read it again after this."""
 HELPERS = ("multiprocessing.resource_tracker", "_inductor/compile_worker", "_inductor.compile_worker")
 FORK_SERVER = "multiprocessing.forkserver"
 LOADER_WORKER = "pt_data_worker"
-"""What torch's DataLoader calls its workers, however they were started."""
+"""What torch's DataLoader names its workers, however they were started."""
 TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 
 class ProcessStat(NamedTuple):
-    """What we need of ``/proc/PID/stat``; times in clock ticks."""
+    """What we need from ``/proc/PID/stat``; times in clock ticks."""
 
     name: str
     state: str
@@ -49,7 +49,7 @@ class ProcessStat(NamedTuple):
 
 
 def parse_process_stat(raw: bytes) -> ProcessStat:
-    """The name is in brackets and may itself contain brackets and spaces: count from the last one."""
+    """The name is in brackets and may itself contain brackets and spaces, so count from the last bracket."""
     opening, closing = raw.find(b"("), raw.rfind(b")")
     fields = raw[closing + 2 :].split(None, 41)
     return ProcessStat(
@@ -65,7 +65,7 @@ def parse_process_stat(raw: bytes) -> ProcessStat:
 
 
 def parse_io(raw: bytes | None) -> tuple[int, int] | None:
-    """Bytes really read from and written to storage (not the page cache)."""
+    """Bytes actually read from and written to storage (not the page cache)."""
     fields = raw.split() if raw else []
     if len(fields) < 12 or fields[8] != b"read_bytes:" or fields[10] != b"write_bytes:":
         return None
@@ -89,7 +89,7 @@ class Tracked:
         self._io_fd = _open(f"{self._path}/io") if hold else -1
 
     def read_stat(self) -> ProcessStat | None:
-        """None when the process has gone, is a zombie, or its pid belongs to another one by now."""
+        """None if the process has gone, is a zombie, or its pid has been reused."""
         raw = _pread(self._stat_fd) if self._stat_fd >= 0 else read_bytes(f"{self._path}/stat")
         if not raw:
             return None
@@ -200,7 +200,7 @@ class ProcessReader:
         )
 
     def _role(self, pid: int, stat: ProcessStat, identity: Identity, run: tuple[str, int] | None) -> Role:
-        """Helpers Python and the compiler start beside the workers are "other"."""
+        """Helpers that Python and the compiler start alongside the workers are "other"."""
         if pid in self._trainers:
             return "trainer"
         if run is None:
@@ -211,7 +211,7 @@ class ProcessReader:
         return "other" if is_helper(identity, above.identity if above else None) else "worker"
 
     def _delay(self, stat: ProcessStat) -> float | None:
-        """Seconds spent waiting for block I/O; kernels leave the counter at 0 when accounting is off."""
+        """Seconds spent waiting for block I/O; the kernel leaves the counter at 0 if accounting is off."""
         counted = self._delays or (self._delays is None and stat.blkio_ticks > 0)
         return stat.blkio_ticks / TICKS if counted else None
 
@@ -237,8 +237,8 @@ class ProcessReader:
 def is_helper(identity: Identity, parent: Identity | None) -> bool:
     """Multiprocessing's resource tracker and fork server, and the compiler's workers.
 
-    The fork server's children keep its command line, and they *are* the workers: a fork server is
-    recognised by a parent that is none.
+    The fork server's children keep its command line, and they *are* the workers: the fork server is the one
+    whose parent is not a fork server.
     """
     command = identity.command or ""
     if any(mark in command for mark in HELPERS):
@@ -250,7 +250,7 @@ def is_helper(identity: Identity, parent: Identity | None) -> bool:
 def _in_order(
     trainers: Mapping[int, tuple[str, int]], gpu_pids: Collection[int], owners: Mapping[int, int]
 ) -> list[int]:
-    """Most important first, since a cap cuts the end; a parent comes before its children."""
+    """Most important first, since the limit cuts the end; a parent comes before its children."""
     return list(dict.fromkeys([*trainers, *gpu_pids, *owners]))
 
 

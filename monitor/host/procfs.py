@@ -1,7 +1,7 @@
 """Cheap reading of kernel text files: descriptors kept open, counters as rates, slow files read rarely.
 
-A held descriptor saves the path walk of every tick, and one on ``/proc/PID/…`` stays with *that*
-process: after its death reads fail with ESRCH, even when the pid has a new owner.
+A held descriptor saves the path lookup on every tick, and one on ``/proc/PID/…`` stays with *that* process:
+after its death reads fail with ESRCH, even if the pid has been reused.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Roots:
 
 
 def read_bytes(path: Path | str) -> bytes | None:
-    """The whole file, or None when it is not there, not ours to read, or the process has gone."""
+    """The whole file, or None if it is absent or unreadable, or the process has gone."""
     try:
         fd = os.open(path, os.O_RDONLY)
     except OSError:
@@ -50,7 +50,7 @@ def read_int(path: Path | str) -> int | None:
 
 
 def to_int(raw: bytes | str | None) -> int | None:
-    """A number, or None for absent, "max" and anything else that is no number."""
+    """A number, or None if absent, "max" or otherwise not a number."""
     try:
         return None if raw is None else int(raw)
     except ValueError:
@@ -58,7 +58,7 @@ def to_int(raw: bytes | str | None) -> int | None:
 
 
 def _read_all(fd: int) -> bytes:
-    """Record-wise kernel files give at most a page per read, so read until nothing comes."""
+    """Record-based kernel files return at most a page per read, so read until nothing is left."""
     if sys.platform == "win32":
         return os.read(fd, _CHUNK)
     parts, at = [], 0
@@ -69,7 +69,7 @@ def _read_all(fd: int) -> bytes:
 
 
 class HeldFile:
-    """A kernel file kept open between ticks. Absent files are looked for again, but not every tick."""
+    """A kernel file kept open between ticks. An absent file is retried, but not every tick."""
 
     RETRY_SECONDS = 30.0
 
@@ -106,7 +106,7 @@ class HeldFile:
 
 
 class Rates:
-    """Counters into rates. The first sight of a counter, and one that went back, give None."""
+    """Turns counters into rates. A counter's first reading, and one that went backwards, give None."""
 
     def __init__(self) -> None:
         self._last: dict[Hashable, tuple[float, float]] = {}
@@ -122,13 +122,13 @@ class Rates:
         return (value - before[0]) / (now - before[1])
 
     def keep(self, keys: set[Hashable]) -> None:
-        """Forget counters whose subject has gone, so that its return counts as a first sight."""
+        """Forget counters whose subject has gone, so that its return counts as a first reading."""
         for key in self._last.keys() - keys:
             del self._last[key]
 
 
 class Every:
-    """True at most once per period: facts that change slowly are read slowly."""
+    """Due at most once per period: what changes slowly is read rarely."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds

@@ -10,7 +10,7 @@ from monitor.model.clock import Moment
 from monitor.model.host import Host, Process
 
 MAX_PROCESSES = 512
-"""A choice: 8 ranks with 32 workers each fit with room to spare."""
+"""Our choice: 8 ranks with 32 workers each fit with room to spare."""
 
 Processes = tuple[tuple[Process, ...], int]
 
@@ -39,8 +39,8 @@ class HostReader:
     def processes(
         self, now: Moment, trainers: Mapping[int, tuple[str, int]], gpu_pids: Collection[int]
     ) -> Processes:
-        """Trainers (pid → run id and rank), all their descendants, and processes on GPUs; and how
-        many of them the cap left out."""
+        """Trainers (pid → run id and rank), all their descendants, and processes on GPUs; and how many of
+        them the limit left out."""
         return self._backend.processes(now, trainers, gpu_pids)
 
     def close(self) -> None:
@@ -48,7 +48,7 @@ class HostReader:
 
 
 def open_backend(roots: Roots, max_processes: int) -> Backend:
-    """The kernel's own files where there are any; elsewhere psutil, as far as it can tell."""
+    """The kernel's own files where they exist; elsewhere psutil, which can do less."""
     if roots.available():
         from monitor.host.linux import LinuxHost
 

@@ -1,8 +1,8 @@
 """The process tree, without reading every process at every tick.
 
-Listing ``/proc`` is cheap; reading each process's parent is not. So parents are remembered, only new
-pids are read, and nothing at all is done while the kernel's last pid has not moved. Reading
-``task/*/children`` instead would need one file per *thread* of a trainer, of which there are dozens.
+Listing ``/proc`` is cheap; reading each process's parent is not. So parents are remembered, only new pids are
+read, and nothing is done while the kernel's last pid has not moved. Reading ``task/*/children`` instead would
+take one file per *thread* of a trainer, and there are dozens.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from pathlib import Path
 from monitor.host.procfs import Every, read_bytes
 
 LOOK_SECONDS = 2.0
-"""A choice: a new child is found within two seconds."""
+"""Our choice: a new child is found within two seconds."""
 RELEARN_SECONDS = 60.0
-"""Everything is read anew this often: a pid may have got a new owner between two looks."""
+"""Everything is reread this often: a pid may have been reused between two scans."""
 
 
 def parse_parent(raw: bytes) -> int:
@@ -35,7 +35,7 @@ class ProcessTree:
         self._last_pid: int | None = None
 
     def refresh(self, now: float, last_pid: int | None, *, at_once: bool = False) -> None:
-        """Bring the tree up to date. `last_pid` is the newest pid the kernel gave out, if known."""
+        """Bring the tree up to date. `last_pid` is the newest pid the kernel assigned, if known."""
         if at_once:
             self._look.reset()
         if not self._look.due(now):
@@ -61,7 +61,7 @@ class ProcessTree:
         self._children = children
 
     def descendants(self, roots: Collection[int]) -> dict[int, int]:
-        """Descendant → the root nearest above it. A root under another root is not its descendant."""
+        """Descendant → its nearest root. A root below another root is not its descendant."""
         found: dict[int, int] = {}
         for root in roots:
             stack = list(self._children.get(root, ()))
@@ -73,7 +73,7 @@ class ProcessTree:
         return found
 
     def forget(self, pid: int) -> None:
-        """The process has gone; its number may come back as somebody else."""
+        """The process has gone; its pid may be reused."""
         self._parents.pop(pid, None)
 
 

@@ -1,4 +1,4 @@
-"""Where every second of a run went, from its start to its end: a partition, so that the parts add up."""
+"""Where every second of a run went, from start to end: a partition, so the parts add up to the whole."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from monitor.model.finding import Speedup
 from monitor.model.run import Rank, Run
 
 Kind = Literal["setup", "step", "apart", "stall", "unseen", "after"]
-"""Before the first step; a phase of the steps; what is done beside them (validation, checkpoints); the excess
-of steps far longer than usual; in no step that was read; behind the last step."""
+"""Before the first step; a phase of the steps; work outside them (validation, checkpoints); the excess of
+unusually long steps; time in no step that was read; after the last step."""
 APART = ("validate", "checkpoint")
 SETUP = ("imports", "data", "model", "other")
-"""Parts of the set-up that the probe tells apart (`docs/probe.md`)."""
+"""Parts of the set-up that the probe distinguishes (`docs/probe.md`)."""
 LIKE_PHASE = {"epoch_start": "data"}
-"""Kinds of stall whose seconds are in a phase of another name."""
+"""Kinds of stall whose seconds are booked in a phase of another name."""
 
 
 class Spent(Struct, frozen=True):
@@ -29,7 +29,7 @@ class Spent(Struct, frozen=True):
     share: float
     """Of the whole run."""
     count: int | None = None
-    """How often, where that is counted."""
+    """How often it happened, where that is counted."""
 
 
 class Avoidable(Struct, frozen=True):
@@ -43,17 +43,17 @@ class Avoidable(Struct, frozen=True):
 
 
 class Account(Struct, frozen=True):
-    """All parts in the order in which they begin; of several ranks, the first one's."""
+    """All parts in the order in which they begin. With several ranks, these are the first rank's."""
 
     seconds: float
     parts: tuple[Spent, ...] = ()
     kinds: tuple[Spent, ...] = ()
-    """The same by kind alone."""
+    """The same, summed by kind."""
     avoidable: Avoidable | None = None
 
 
 def account_of(run: Run) -> Account:
-    """What a run that never began to train spent is all set-up."""
+    """A run that never began to train spent all its time on set-up."""
     total = run.elapsed_seconds
     if total <= 0.0:
         return Account(0.0)
@@ -96,7 +96,7 @@ def _told_seconds(told: Mapping[str, object]) -> dict[str, float]:
 
 
 def _steps(run: Run, rank: Rank) -> Iterator[Part]:
-    """Phases without their stalls, then the stalls, then what no step has."""
+    """Phases without their stalls, then the stalls, then the time in no step."""
     if run.training_seconds is None:
         return
     phases = {phase.name: phase.total_seconds for phase in rank.phases}

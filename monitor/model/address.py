@@ -1,4 +1,4 @@
-"""Where a daemon is: an address as people type it, and the one that is meant when they type none."""
+"""Where a daemon is: an address as people type it, and the default when they type none."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CONNECT_VARIABLE = "GPUMON_CONNECT"
 SERVICE_SOCKET = Path("/run/gpumon") / SOCKET_NAME
 FORMS = "use http://HOST:PORT, https://HOST:PORT or unix:/path/to/gpumon.sock"
 LISTEN_SECONDS = 2.0
-"""A choice: who listens on this machine takes a connection at once."""
+"""Our choice: a listener on this machine accepts a connection at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def resolve(given: str | None = None) -> Address:
 
 
 def _trusted(path: Path) -> bool:
-    """In a shared directory anybody can put a socket: believe our own, root's, and the service's."""
+    """Anybody can put a socket in a shared directory: trust only our own, root's, and the service's."""
     owner = _owner(path)
     return owner is not None and (path == SERVICE_SOCKET or owner in (0, os.getuid()))
 
@@ -86,7 +86,7 @@ def _owner(path: Path) -> int | None:
 
 
 def is_served(address: Address) -> bool:
-    """Whether anybody listens there: much cheaper to find out than to import what it takes to ask."""
+    """Whether anybody listens there. Much cheaper than importing what it takes to ask."""
     try:
         with _connection(address):
             return True

@@ -18,7 +18,7 @@ class Moment(NamedTuple):
     wall: float
     monotonic: float
     slept: float = 0.0
-    """Seconds the machine has been suspended since it was booted: monotonic time leaves them out."""
+    """Seconds the machine has been suspended since boot: monotonic time leaves them out."""
 
     @classmethod
     def now(cls) -> Moment:
@@ -26,12 +26,12 @@ class Moment(NamedTuple):
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the machine was booted, asleep or not."""
+        """Seconds since boot, asleep or not."""
         return self.monotonic + self.slept
 
 
 def _slept() -> float:
-    """0.0 where the system does not tell."""
+    """0.0 where the system does not say."""
     if not hasattr(time, "CLOCK_BOOTTIME"):
         return 0.0
     awake = time.clock_gettime(time.CLOCK_MONOTONIC)
@@ -39,16 +39,16 @@ def _slept() -> float:
 
 
 class WallWatch:
-    """Sees when somebody sets the wall clock. Whoever deletes by age asks `is_settled` first: a clock
+    """Notices when somebody sets the wall clock. Ask `is_settled` before deleting anything by age: a clock
     that is wrong for a minute must not cost a month of history."""
 
     def __init__(self) -> None:
         self._offset: float | None = None
-        """The wall clock's distance from the time since boot, which nobody can set."""
+        """The wall clock minus the time since boot, which nobody can set."""
         self._unsettled_until = float("-inf")
 
     def see(self, now: Moment) -> float:
-        """Once a tick: the seconds by which the wall clock was set since the last call, else 0.0."""
+        """Called once a tick: the seconds by which the wall clock was set since the last call, else 0.0."""
         last, self._offset = self._offset, now.wall - now.elapsed
         jump = 0.0 if last is None else self._offset - last
         if abs(jump) < JUMP_SECONDS:
@@ -57,18 +57,19 @@ class WallWatch:
         return jump
 
     def doubt(self, now: Moment) -> None:
-        """The clock may be wrong for another reason."""
+        """Treat the clock as possibly wrong, for a reason other than a jump."""
         self._unsettled_until = now.elapsed + SETTLE_SECONDS
 
     def is_settled(self, now: Moment) -> bool:
-        """Nobody has set the clock of late."""
+        """Whether nobody has set the clock lately."""
         return now.elapsed >= self._unsettled_until
 
     def state(self) -> WatchState:
         return WatchState(boot_id(), self._offset, max(0.0, self._unsettled_until))
 
     def restore(self, state: WatchState) -> bool:
-        """Go on where another process left off. False: the machine was booted since, nothing is known."""
+        """Continue where another process left off. False: the machine has rebooted since, so nothing is
+        known."""
         if not state.boot or state.boot != boot_id():
             return False
         self._offset, self._unsettled_until = state.offset, state.unsettled_until
@@ -85,7 +86,7 @@ class WatchState(NamedTuple):
 
 @cache
 def boot_id() -> str:
-    """Another one after every boot; empty where the system does not tell."""
+    """Different after every boot; empty where the system does not say."""
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
             return file.read().strip()

@@ -11,9 +11,9 @@ from monitor.model.run import STEP_BUCKETS, Rank
 
 MOST_BINS = 48
 LEAST_STEPS = 20
-"""Fewer steps make no picture."""
+"""Fewer steps make no useful picture."""
 WIDEST = 0.001
-"""Steps beyond the last quantile that is shown are cut off the picture, and counted."""
+"""Share of the longest steps that is cut off the picture; they are counted instead."""
 
 
 class Bin(Struct, frozen=True):
@@ -28,11 +28,11 @@ class Distribution(Struct, frozen=True):
     steps: int
     bins: tuple[Bin, ...]
     longer: int = 0
-    """Steps that are longer than the last bin."""
+    """Steps longer than the last bin."""
 
 
 def distribution(seconds: Sequence[float]) -> Distribution | None:
-    """Of single steps; None when there are too few."""
+    """Of individual steps; None when there are too few."""
     known = sorted(one for one in seconds if one > 0.0)
     if len(known) < LEAST_STEPS:
         return None
@@ -49,7 +49,7 @@ def distribution(seconds: Sequence[float]) -> Distribution | None:
 
 
 def coarse_distribution(rank: Rank) -> Distribution | None:
-    """From the counters, where single steps were not kept: a few wide bins."""
+    """From the counters, where individual steps were not kept: a few wide bins."""
     counts = rank.histogram
     if sum(counts) < LEAST_STEPS:
         return None

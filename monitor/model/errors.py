@@ -1,4 +1,4 @@
-"""What goes wrong because of the user's input or machine: one sentence, a hint, an exit code."""
+"""Errors caused by the user's input or machine: one sentence, a hint, an exit code."""
 
 from __future__ import annotations
 

@@ -24,27 +24,27 @@ from monitor.model.wall import wall_of
 
 LIVE = ("running", "stalled")
 FEEDING = ("input.", "transfer.")
-"""Areas of rules about what leaves a device without work."""
+"""Areas of the rules about a device left without work."""
 HARMLESS = frozenset(("gpu_idle", "applications_clocks_setting", "sync_boost", "display_clock_setting"))
-"""Throttle reasons that follow from an idle card or a choice of its owner."""
+"""Throttle reasons that only mean an idle card or a choice of its owner."""
 LANE_BYTES_PER_SECOND = {1: 0.25e9, 2: 0.5e9, 3: 0.985e9, 4: 1.969e9, 5: 3.938e9, 6: 7.563e9}
 """PCIe generation → what one lane carries each way, after line coding (PCI-SIG)."""
 RATES = ("iterations_per_second", "micro_batches_per_second", "samples_per_second", "tokens_per_second")
 MOST_WINDOWS = 64
-"""As many as a timeline has."""
+"""The length of a full timeline."""
 STALE_INTERVALS = 3.0
 """A snapshot is stale when the next one is this many intervals overdue …"""
 STALE_LEAST_SECONDS = 2.0
-"""… and never sooner than this: a busy machine may be late by a second."""
+"""… but never sooner than this: a busy machine may be a second late."""
 
 
 def complete(snapshot: Snapshot, policy: Policy = DEFAULT_POLICY) -> Snapshot:
-    """A snapshot that has its findings, with every fact worked out."""
+    """Every derived fact, for a snapshot that already has its findings."""
     return judge(join(snapshot), policy)
 
 
 def join(snapshot: Snapshot) -> Snapshot:
-    """Who computes where, who is live, and what has been run again since."""
+    """Who computes where, which runs are live, and which were run again since."""
     newest, groups = _newest(snapshot.runs), _process_groups(snapshot.processes)
     runs = tuple(
         replace(
@@ -81,7 +81,7 @@ def judge(snapshot: Snapshot, policy: Policy = DEFAULT_POLICY) -> Snapshot:
 
 
 def complete_record(record: RunRecord, policy: Policy = DEFAULT_POLICY) -> RunRecord:
-    """A run of the past as it was last seen; whether it was run again since is not asked."""
+    """A past run as last seen; whether it was run again since is not checked."""
     run = record.run
     alone = {(run.name, run.user): run.started}
     joined = replace(_run_facts(run, record.updated, alone), ranks=complete_ranks(run.ranks))
@@ -89,7 +89,7 @@ def complete_record(record: RunRecord, policy: Policy = DEFAULT_POLICY) -> RunRe
 
 
 def stale_age(snapshot: Snapshot, monotonic: float) -> float | None:
-    """How old a snapshot is when it is too old to be shown as current, else None."""
+    """The age of a snapshot that is too old to be shown as current, else None."""
     age = monotonic - snapshot.monotonic
     return age if age > snapshot.stale_after_seconds else None
 
@@ -97,7 +97,7 @@ def stale_age(snapshot: Snapshot, monotonic: float) -> float | None:
 # ── Runs ─────────────────────────────────────────────────────────────────────────────────────────
 
 Lineage = tuple[str, str | None]
-"""Runs with the same name and user count as the same work, run again."""
+"""Runs with the same name and user count as the same job, run again."""
 
 
 def _newest(runs: Iterable[Run]) -> dict[Lineage, float]:
@@ -149,7 +149,7 @@ def _judged_run(run: Run, findings: tuple[Finding, ...], policy: Policy) -> Run:
 
 
 def _standing(run: Run) -> Run:
-    """A run that hangs makes no steps: what it did before is not its speed."""
+    """A hung run makes no steps: its earlier speed is not its speed now."""
     ranks = tuple(rank if rank.state != "stalled" else replace(rank, **_no_rate(rank)) for rank in run.ranks)
     if run.state != "stalled":
         return replace(run, ranks=ranks)
@@ -274,7 +274,7 @@ def _memory_by_run(gpu: Gpu, owners: dict[int, str]) -> dict[str, int]:
 
 
 def _alarm(gpu: Gpu, findings: Iterable[Finding]) -> Alarm | None:
-    """Findings come ranked: the first that fits is the most important one."""
+    """Findings arrive ranked: the first match is the most important."""
     for one in findings:
         if one.severity in SERIOUS and (one.gpu == gpu.uuid or one.run in gpu.run_ids):
             return Alarm(one.id, one.severity)
@@ -314,7 +314,7 @@ def own_findings(run: Run, findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def findings_of(run: Run, findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Those about the run and those about the GPUs it is on, in the order they come."""
+    """Those about the run and those about the GPUs it is on, in their given order."""
     return tuple(
         finding
         for finding in findings
@@ -337,7 +337,7 @@ def findings_by_run(runs: Iterable[Run], findings: Iterable[Finding]) -> dict[st
 
 
 def promises(finding: Finding, policy: Policy = DEFAULT_POLICY) -> bool:
-    """Whether its predicted gain is worth a reader's time, at its best."""
+    """Whether its predicted gain, at best, is worth a reader's time."""
     return finding.speedup is not None and finding.speedup.high >= policy.hint_gain
 
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 Severity = Literal["critical", "warning", "hint", "healthy"]
 SERIOUS: tuple[Severity, ...] = ("critical", "warning")
-"""What should be changed; a hint may be."""
+"""Should be fixed; a hint only may be."""
 
 
 FindingKey = tuple[str, str | None, int | None, str | None]
@@ -16,8 +16,9 @@ FindingKey = tuple[str, str | None, int | None, str | None]
 
 
 VerifiedOn = Literal["cpu", "gpu", "none"]
-"""What a prediction rests on. "cpu": the run computes there, and predictions of this kind were checked there.
-"gpu": the time of the device itself was measured. "none": it is about a GPU, and no device time backs it."""
+"""What a prediction rests on. "cpu": the run computes on the CPU, where predictions of this kind were
+verified. "gpu": the device's own time was measured. "none": it is about a GPU, but no device time backs
+it."""
 
 
 class Speedup(Struct, frozen=True):
@@ -31,13 +32,13 @@ class Speedup(Struct, frozen=True):
 
     @property
     def note(self) -> str:
-        """What a reader has to know about the figure; empty when there is nothing."""
+        """What a reader must know about the figure; empty when there is nothing."""
         return "unverified on a GPU" if self.verified_on == "none" else ""
 
 
 Effect = Literal["identical", "rounding", "in_expectation", "changes_training"]
-"""What a remedy does to the training: the same numbers; the same mathematics with other rounding; other
-random numbers of the same distribution; another training."""
+"""What a remedy does to the training: the same numbers; the same mathematics with different rounding;
+different random numbers of the same distribution; a different training."""
 
 
 EFFECT_WORDS: dict[Effect, str] = {
@@ -46,16 +47,16 @@ EFFECT_WORDS: dict[Effect, str] = {
     "in_expectation": "the same in expectation, with other random numbers",
     "changes_training": "the training itself changes",
 }
-"""For people."""
+"""Wording for people."""
 
 
 class Remedy(Struct, frozen=True):
     summary: str
     change: str = ""
-    """A command, or a code change that can be applied as it is: hunks that begin with ``@@ file:line @@``,
-    the user's own lines after ``-`` and what replaces them after ``+``, indented from the first of them."""
+    """A command, or a code change that can be applied as is: hunks that begin with ``@@ file:line @@``, the
+    user's own lines after ``-`` and their replacement after ``+``, indented relative to the first of them."""
     settings: tuple[str, ...] = ()
-    """What it changes in the configuration ("loader.num_workers"), to tell later whether it was applied."""
+    """The configuration it changes ("loader.num_workers"), to tell later whether it was applied."""
     effect: Effect | None = None
     """None: not known, or not about training."""
     price: str = ""
@@ -65,7 +66,7 @@ class Remedy(Struct, frozen=True):
 
     @property
     def command(self) -> str:
-        """The change when it is one line to type; empty when it is a change of code."""
+        """The change if it is one line to type; empty if it is a code change."""
         text = self.change.strip()
         return "" if "\n" in text or text.startswith(("@@", "+", "-")) else text
 
@@ -95,25 +96,25 @@ class Finding(Struct, frozen=True):
     since: float | None = None
     """Wall time when it was first seen."""
     age_seconds: float | None = None
-    """From then to the snapshot. This and the next are worked out by `monitor.model.row_facts`."""
+    """From `since` to the snapshot. Computed by `monitor.model.row_facts`, like the next field."""
     starved: Starved | None = None
     why: str = ""
     """Why it matters, in a sentence or two."""
     headline: str = ""
-    """The first clause of the title, where there is no room for all of it."""
+    """The first clause of the title, for where the whole does not fit."""
     cause: str = ""
-    """A short name of the cause: "Memory errors"."""
+    """A short name for the cause: "Memory errors"."""
     subject: str = ""
-    """What it is about, as people call it: "resnet", "resnet rank 3", "GPU 5" or the host's name. This and
-    what follows is worked out by `monitor.model.facts`."""
+    """What it is about, as people call it: "resnet", "resnet rank 3", "GPU 5" or the host's name. Computed by
+    `monitor.model.facts`, like the fields below."""
     live: bool = True
-    """About the machine or a run that is still going: nobody is to be woken for a run that is over."""
+    """About the machine or a run still going: nobody should be woken for a run that is over."""
     superseded: bool = False
     """About a run that has been run again since: history, no longer something to change."""
     share: float | None = None
-    """Share of the step (for set-up: of the run) that the evidence can be about at most, with the doubt in
-    which it was measured: no gain is above 1 / (1 - share), and the likely one stays below what the measured
-    share allows. None when nothing is promised."""
+    """Largest share of the step (for set-up: of the run) the evidence can account for, including measurement
+    uncertainty: no gain exceeds 1 / (1 - share), and the likely one stays below what the measured share
+    allows. None when no gain is predicted."""
 
     @property
     def key(self) -> FindingKey:
@@ -131,4 +132,4 @@ class FindingGroup(Struct, frozen=True):
     subject: str
     """What they are about: "GPUs 0–7", "resnet ranks 1 and 3", or the one finding's subject."""
     findings: tuple[int, ...]
-    """Where they are in `Snapshot.findings`."""
+    """Their indices in `Snapshot.findings`."""

@@ -1,4 +1,4 @@
-"""What a GPU tells about itself, and where the readings come from."""
+"""What a GPU reports about itself, and where the readings come from."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from msgspec import Struct
 from monitor.model.finding import Severity
 
 GpuState = Literal["ok", "lost", "hung", "error"]
-"""Does it answer?"""
+"""Whether it answers."""
 GpuCondition = Literal[
     "lost", "hung", "error", "stalled", "starved", "throttled",
     "busy", "part_busy", "in_use", "idle", "mig", "unknown",
 ]  # fmt: skip
-"""How well it is used, the worst first: see `monitor.model.facts`."""
+"""How well it is used, worst first: see `monitor.model.facts`."""
 
 
 class Range(Struct, frozen=True):
-    """What a reading did between two ticks when it is sampled faster than the tick."""
+    """What a reading did between two ticks, if it is sampled faster than the tick."""
 
     min: float
     mean: float
@@ -27,7 +27,7 @@ class Range(Struct, frozen=True):
 
 
 class Pcie(Struct, frozen=True):
-    """The PCIe link as it is now and as it could be; throughput is read on its own slow period."""
+    """The PCIe link as it is and as it could be; throughput is read on its own, slower period."""
 
     generation: int | None = None
     generation_max: int | None = None
@@ -37,8 +37,8 @@ class Pcie(Struct, frozen=True):
     receive_bytes_per_second: float | None = None
     replays: int | None = None
     limit_bytes_per_second: float | None = None
-    """What the link can carry each way as it is now. This and the two ratios of it are worked out by
-    `monitor.model.facts`."""
+    """What the link can currently carry each way. Computed by `monitor.model.facts`, like the two ratios of
+    it."""
     transmit_ratio: float | None = None
     receive_ratio: float | None = None
 
@@ -51,7 +51,7 @@ class NvlinkLink(Struct, frozen=True):
     transmit_bytes: int | None = None
     receive_bytes: int | None = None
     errors: dict[str, int] = {}
-    """Kind (crc_flit, crc_data, crc, replay, recovery) → how many, of those the card tells."""
+    """Kind (crc_flit, crc_data, crc, replay, recovery) → count, for the kinds the card reports."""
 
 
 class Nvlink(Struct, frozen=True):
@@ -62,13 +62,13 @@ class Nvlink(Struct, frozen=True):
     receive_bytes_per_second: float | None = None
     bandwidth_bytes_per_second: float | None = None
     transmit_ratio: float | None = None
-    """Of the bandwidth. This and the next are worked out by `monitor.model.row_facts`."""
+    """Of the bandwidth. Computed by `monitor.model.row_facts`, like the next field."""
     receive_ratio: float | None = None
     transmit_bytes: int | None = None
-    """Counters over all links. The card's sum, or that of the links where it tells none."""
+    """Counters over all links: the card's own sum, or ours where it reports none."""
     receive_bytes: int | None = None
     total_bytes: int | None = None
-    """Both together. Worked out by `monitor.model.row_facts`."""
+    """Both directions together. Computed by `monitor.model.row_facts`."""
     errors: dict[str, int] = {}
     links: tuple[NvlinkLink, ...] = ()
 
@@ -88,7 +88,7 @@ class Errors(Struct, frozen=True):
     retired_pages_double_bit: int | None = None
     retired_pages_pending: bool | None = None
     xid_counts: dict[str, int] = {}
-    """XID code (as text, JSON keys are text) → how often it was seen since the daemon started."""
+    """XID code (as text: JSON keys are text) → how often it was seen since the daemon started."""
     xid_last: int | None = None
     xid_last_time: float | None = None
 
@@ -103,7 +103,7 @@ class Activity(Struct, frozen=True):
     graphics_active_ratio: float | None = None
     """Any engine for compute or graphics."""
     fp64_active_ratio: float | None = None
-    """This and the next two without tensor cores."""
+    """This and the next two exclude tensor cores."""
     fp32_active_ratio: float | None = None
     fp16_active_ratio: float | None = None
 
@@ -116,7 +116,7 @@ class MigInstance(Struct, frozen=True):
     memory_used_bytes: int | None = None
     memory_total_bytes: int | None = None
     memory_used_ratio: float | None = None
-    """Worked out by `monitor.model.row_facts`."""
+    """Computed by `monitor.model.row_facts`."""
 
 
 class GpuProcess(Struct, frozen=True):
@@ -130,7 +130,7 @@ class GpuProcess(Struct, frozen=True):
 
 
 class Holder(Struct, frozen=True):
-    """A container or job that was given a GPU, or a part of it, whether or not it computes there."""
+    """A container or job that was assigned a GPU, or part of one, whether or not it computes there."""
 
     pod: str | None = None
     namespace: str | None = None
@@ -138,19 +138,19 @@ class Holder(Struct, frozen=True):
     slurm_job: str | None = None
     mig_uuid: str | None = None
     shares: int = 1
-    """How many time slices of it."""
+    """How many of its time slices."""
 
 
 class Alarm(Struct, frozen=True):
-    """The most important finding about a GPU, when it calls for action."""
+    """The most important finding about a GPU, if it calls for action."""
 
     id: str
     severity: Severity
 
 
 class Gpu(Struct, frozen=True):
-    """One GPU. ``state`` other than "ok" means the readings below are the last known ones,
-    ``age_seconds`` old, and must not be shown as current."""
+    """One GPU. If ``state`` is not "ok", the readings below are the last known ones, ``age_seconds`` old, and
+    must not be shown as current."""
 
     index: int
     uuid: str
@@ -177,7 +177,7 @@ class Gpu(Struct, frozen=True):
     power_watts: float | None = None
     power_limit_watts: float | None = None
     power_default_watts: float | None = None
-    """The limit the card comes with."""
+    """The card's factory limit."""
     energy_joules: float | None = None
 
     temperature_celsius: float | None = None
@@ -196,21 +196,21 @@ class Gpu(Struct, frozen=True):
     pstate: int | None = None
     fan_ratio: float | None = None
     throttle: dict[str, bool] | None = None
-    """Throttle reason → active now; None when the card does not tell. Keys: `THROTTLE_REASONS`."""
+    """Throttle reason → active now; None when the card does not say. Keys: `THROTTLE_REASONS`."""
 
     throttle_seconds: dict[str, float] = {}
-    """Reason → time it has lowered the clocks, since the driver was loaded; what the card does not count is
-    not here. Reasons: `monitor.gpu.fields.THROTTLE_TIMES`."""
+    """Reason → seconds it has lowered the clocks since the driver was loaded; reasons the card does not count
+    are missing. Keys: `monitor.gpu.fields.THROTTLE_TIMES`."""
 
     compute_mode: str | None = None
     recovery_action: str | None = None
-    """What the driver asks for to make the card whole again; "none" is good news."""
+    """What the driver asks for to restore the card; "none" is good news."""
     fabric_state: str | None = None
-    """Of the registration with the NVLink fabric (NVSwitch systems). Words: `monitor.gpu.condition`."""
+    """Registration with the NVLink fabric (NVSwitch systems). Values: `monitor.gpu.condition`."""
     fabric_health: str | None = None
     virtualization: str | None = None
     vgpus: int | None = None
-    """Virtual GPUs that run on this one."""
+    """Virtual GPUs running on this one."""
     vgpu_licensed: bool | None = None
 
     pcie: Pcie = Pcie()
@@ -223,16 +223,16 @@ class Gpu(Struct, frozen=True):
     holders: tuple[Holder, ...] = ()
     """From the kubelet and Slurm's job files."""
     ranges: dict[str, Range] = {}
-    """Field name above → its range since the last tick, for what is sampled faster than the tick."""
+    """Name of a field above → its range since the last tick, for fields sampled faster than the tick."""
 
     run_ids: tuple[str, ...] = ()
-    """Live runs that compute here. This and what follows is worked out by `monitor.model.facts`."""
+    """Live runs that compute here. Computed by `monitor.model.facts`, like the fields below."""
     run_labels: tuple[str, ...] = ()
-    """The same by name, each with the ranks it has here: "resnet", "llama r3"."""
+    """The same by name, each with its ranks here: "resnet", "llama r3"."""
     run_memory_bytes: dict[str, int] = {}
     """Run → device memory its processes hold here."""
     users: tuple[str, ...] = ()
-    """Whose runs and processes are here."""
+    """Owners of the runs and processes here."""
     alarm: Alarm | None = None
     """The first warning about this GPU or a run on it."""
     condition: GpuCondition = "unknown"
@@ -255,7 +255,7 @@ THROTTLE_REASONS = (
 
 
 class Source(Struct, frozen=True):
-    """Where GPU readings come from, and when there are none: why."""
+    """Where GPU readings come from or, if there are none, why."""
 
     kind: Literal["nvml", "simulated", "none"]
     ok: bool = True

@@ -1,4 +1,4 @@
-"""Whose GPU is it: the processes on a GPU, each with its user, container, pod and job."""
+"""Whose GPU it is: the processes on a GPU, each with its user, container, pod and job."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from monitor.model.host import Process
 from monitor.model.snapshot import Snapshot
 
 OTHERS = "others"
-"""In place of the pid, for all that are not shown one by one."""
+"""Stands in for the pid of all processes not listed one by one."""
 
 
 class GpuUser(NamedTuple):
-    """A process on a GPU; what is not known about it is ""."""
+    """A process on a GPU; "" for anything unknown."""
 
     pid: str
     memory_bytes: int | None
@@ -32,13 +32,13 @@ class GpuUser(NamedTuple):
 
 
 def users_by_gpu(snapshot: Snapshot, most: int) -> dict[str, list[GpuUser]]:
-    """UUID of each GPU → `users_of` it; nothing for `most` 0."""
+    """GPU UUID → `users_of` it; empty when `most` is 0."""
     known = {process.pid: process for process in snapshot.processes}
     return {gpu.uuid: users_of(gpu, known, most) for gpu in snapshot.gpus} if most else {}
 
 
 def users_of(gpu: Gpu, processes: Mapping[int, Process], most: int) -> list[GpuUser]:
-    """The `most` with the largest memory, and the sum of the others."""
+    """The `most` with the largest memory, and the rest summed."""
     ranked = sorted(gpu.processes, key=lambda used: (-(used.memory_bytes or 0), used.pid))
     shown = [_user(used, processes.get(used.pid)) for used in ranked[:most]]
     return [*shown, *_summed(ranked[most:])]
@@ -68,8 +68,8 @@ def _summed(rest: Sequence[GpuProcess]) -> list[GpuUser]:
 
 
 def with_pod(process: Process, uses: Iterable[tuple[Gpu, GpuProcess]]) -> Process:
-    """The process with its namespace and container, where only one of those that were given its devices can
-    be meant: the kubelet knows names, the control group only that it is in a pod."""
+    """The process with its namespace and container, if only one holder of its devices can be meant: the
+    kubelet knows names, the control group only that it is in a pod."""
     if process.pod is None or process.namespace is not None:
         return process
     given = {_plain(one) for gpu, used in uses for one in gpu.holders if _may_be(one, process, used)}
@@ -85,7 +85,7 @@ def with_pod(process: Process, uses: Iterable[tuple[Gpu, GpuProcess]]) -> Proces
 
 
 def _may_be(holder: Holder, process: Process, used: GpuProcess) -> bool:
-    """A pod that goes by its uid may be any of them; one that goes by its name only that one."""
+    """A pod known by uid may be any of them; one known by name only that one."""
     if holder.pod is None or holder.mig_uuid not in (None, used.mig_uuid):
         return False
     return process.pod == holder.pod or _is_uid(process.pod or "")

@@ -1,4 +1,4 @@
-"""Groups of equal findings: eight GPUs with memory errors are shown as one entry."""
+"""Groups of identical findings: eight GPUs with memory errors are shown as one entry."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Key = tuple[str, str, str | None]
 
 
 def grouped(findings: Sequence[Finding], snapshot: Snapshot) -> tuple[FindingGroup, ...]:
-    """Findings of one rule, severity and run together, in the order of the first of each. Different runs
-    stay apart: their remedies have values of their own. What was superseded is left out."""
+    """Groups findings by rule, severity and run, ordered by the first of each. Different runs stay apart,
+    since their remedies have their own values. Superseded findings are left out."""
     members: dict[Key, list[int]] = {}
     for at, finding in enumerate(findings):
         if not finding.superseded:
@@ -24,7 +24,7 @@ def grouped(findings: Sequence[Finding], snapshot: Snapshot) -> tuple[FindingGro
 
 
 def leads(snapshot: Snapshot) -> tuple[Finding, ...]:
-    """One finding a group, for lists: the first of each, with the title and subject of all."""
+    """One finding per group, for lists: the first, with the title and subject of the group."""
     return tuple(
         replace(snapshot.findings[group.findings[0]], title=group.title, subject=group.subject)
         for group in snapshot.groups
@@ -40,7 +40,7 @@ def _group(findings: Sequence[Finding], places: tuple[int, ...], snapshot: Snaps
 
 
 def _subject(members: Sequence[Finding], snapshot: Snapshot) -> str:
-    """All subjects of a group in few words."""
+    """All subjects of a group, briefly."""
     first = members[0]
     name = next((run.name for run in snapshot.runs if run.id == first.run), first.run)
     ranks = [finding.rank for finding in members if finding.rank is not None]

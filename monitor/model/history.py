@@ -9,7 +9,7 @@ from monitor.model.run import Run
 
 
 class RunRecord(Struct, frozen=True):
-    """A run as it was last seen, with its findings."""
+    """A run as last seen, with its findings."""
 
     run: Run
     findings: tuple[Finding, ...] = ()
@@ -17,7 +17,7 @@ class RunRecord(Struct, frozen=True):
 
 
 class Series(Struct, frozen=True):
-    """One reading over time; an entry of `time` is the begin of its interval."""
+    """One reading over time; each entry of `time` is the start of its interval."""
 
     subject: str
     """gpu:UUID, host, or run:ID."""
@@ -29,7 +29,7 @@ class Series(Struct, frozen=True):
 
 
 class HistoryPage(Struct, frozen=True):
-    """All readings of a stretch of time at one resolution."""
+    """All readings over a period at one resolution."""
 
     start: float
     end: float

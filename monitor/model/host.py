@@ -1,4 +1,4 @@
-"""What the machine tells about itself: cores, memory, disks, network, limits, processes."""
+"""What the machine reports about itself: cores, memory, disks, network, limits, processes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from msgspec import Struct
 
 
 class Pressure(Struct, frozen=True):
-    """Linux PSI: share of the last 10 s in which some / all tasks waited, and the total counters."""
+    """Linux PSI: share of the last 10 s in which some / all tasks waited, and the cumulative counters."""
 
     some_ratio: float | None = None
     full_ratio: float | None = None
@@ -83,7 +83,7 @@ class Host(Struct, frozen=True):
     cgroup: Cgroup = Cgroup()
     shm_free_bytes: int | None = None
     disk_read_bytes_per_second: float | None = None
-    """All disks together. This and what follows is worked out by `monitor.model.row_facts`."""
+    """All disks together. Computed by `monitor.model.row_facts`, like the fields below."""
     disk_write_bytes_per_second: float | None = None
     receive_bytes_per_second: float | None = None
     """All networks together."""
@@ -98,7 +98,7 @@ class Process(Struct, frozen=True):
     role: Literal["trainer", "worker", "gpu", "other"] = "other"
     name: str | None = None
     command: str | None = None
-    """Without its secrets; None also for who may not see it."""
+    """Without its secrets; also None for viewers who may not see it."""
     user: str | None = None
     owner_uid: int | None = None
     cpu_ratio: float | None = None
@@ -118,15 +118,15 @@ class Process(Struct, frozen=True):
     namespace: str | None = None
     """Of the pod."""
     container_name: str | None = None
-    """Where the runtime's files are readable; ``container`` is its id."""
+    """Only where the runtime's files are readable; ``container`` is its id."""
 
     gpu_uuids: tuple[str, ...] = ()
-    """GPUs the driver lists it on. This and what follows is worked out by `monitor.model.row_facts`."""
+    """GPUs the driver lists it on. Computed by `monitor.model.row_facts`, like the fields below."""
     gpu_indices: tuple[int, ...] = ()
     gpu_memory_bytes: int | None = None
-    """Device memory it holds on all of them."""
+    """Device memory it holds, over all of them."""
     gpu_sm_ratio: float | None = None
-    """SM use on the one it uses most."""
+    """SM use on the GPU it uses most."""
     run_label: str | None = None
     """Its run by name, with its rank when the run has several: "resnet", "llama r3"."""
     age_seconds: float | None = None

@@ -1,4 +1,4 @@
-"""What the name of a kernel tells about it: is it a product of matrices, and on which units does it run?"""
+"""What a kernel's name reveals: whether it is a matrix product, and which units it runs on."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ TENSOR = re.compile(
     r"|flash_?(fwd|bwd|attn)|fmha|nvjet|_MI\d+x\d+|mfma|wmma",
     re.I,
 )
-"""Instruction shapes (s1688, h884, s16816), CUTLASS's and cuDNN's words for tensor-core kernels, cuBLAS's
-nvjet for Hopper and later, attention kernels; on AMD the matrix instruction in Tensile's names (MI16x16)."""
+"""Instruction shapes (s1688, h884, s16816), CUTLASS's and cuDNN's terms for tensor-core kernels, cuBLAS's
+nvjet (Hopper and later), attention kernels; on AMD the matrix instruction in Tensile's names (MI16x16)."""
 PLAIN = re.compile(
     r"sgemm|dgemm|scudnn|dcudnn|_simt_|ffma|winograd|(dgrad|wgrad|fprop|fft)\w*_engine|gemv|convolve_sgemm"
     r"|conv_depthwise|gemmk1",
@@ -21,12 +21,12 @@ MATRIX = re.compile(r"gemm|matmul|conv(?!ert)|cijk|attention|(^|[_:])(add|b|badd
 
 
 def on_tensor_cores(name: str) -> bool | None:
-    """By the name alone; None when it does not tell, or is no matrix kernel."""
+    """From the name alone; None when it does not say, or is not a matrix kernel."""
     if TENSOR.search(name):
         return True
     return False if PLAIN.search(name) else None
 
 
 def is_matrix(name: str) -> bool:
-    """A product of matrices, a convolution or attention: what lower precision makes faster."""
+    """A matrix product, a convolution or attention: what lower precision speeds up."""
     return on_tensor_cores(name) is not None or bool(MATRIX.search(name))

@@ -1,7 +1,7 @@
-"""Who owns a file or a process, and the ids of runs that follow from it.
+"""Who owns a file or a process, and the run ids derived from that.
 
-The kernel says who owns a file; whatever is written inside it is a claim. So the id of a run has its
-owner in it, but for runs of the user who reads them: nobody can claim another user's id.
+The kernel says who owns a file; whatever is written inside it is only a claim. So a run's id includes its
+owner, except for the reading user's own runs: nobody can claim another user's id.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from msgspec import Struct
 
 OTHER_OWNERS = -1
 UNKNOWN_OWNER = -1
-"""Of rows of a history from before owners were kept."""
+"""For history rows from before owners were recorded."""
 
 
 class RingCount(Struct, frozen=True):
-    """How often something went wrong with one user's rings, or had to be left out, since the start."""
+    """How often something went wrong with one user's rings, or was left out, since the start."""
 
     owner_uid: int
     """The owner of the files; `OTHER_OWNERS` when there are too many to tell apart."""
@@ -26,11 +26,11 @@ class RingCount(Struct, frozen=True):
     """One of `monitor.runs.trouble.Reason`."""
     count: int
     example: str | None = None
-    """The newest one: which file or run, and why."""
+    """The most recent one: which file or run, and why."""
 
 
 def own_uid() -> int:
-    """The user this process acts for. Where files have no numeric owner (Windows), it is 0."""
+    """The user this process acts for; 0 where files have no numeric owner (Windows)."""
     return os.geteuid() if hasattr(os, "geteuid") else 0
 
 
@@ -46,5 +46,5 @@ def user_name(uid: int) -> str:
 
 
 def run_id(claimed: str, owner: int) -> str:
-    """A claimed id never has an @ in it (see `monitor.runs.meta`), so no two owners share an answer."""
+    """A claimed id never contains an @ (see `monitor.runs.meta`), so no two owners get the same id."""
     return claimed if owner == own_uid() else f"{claimed}@{owner}"

@@ -1,4 +1,4 @@
-"""A part of a snapshot: what fits words, or what one user has to do with."""
+"""Part of a snapshot: what matches some words, or what concerns one user."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from monitor.model.snapshot import Snapshot
 
 
 def part_of(snapshot: Snapshot, words: str = "", user: str | None = None) -> Snapshot:
-    """Without the GPUs, runs, findings and processes in which one of the words does not occur, or which are
-    not the user's. Findings stay where they are: groups refer to them by their place."""
+    """Leaves out GPUs, runs, groups of findings and processes that do not contain every word, or are not the
+    user's. The findings themselves stay: groups refer to them by index."""
     wanted = words.lower().split()
     if not wanted and user is None:
         return snapshot
@@ -74,7 +74,7 @@ def _finding_fits(finding: Finding, title: str, words: list[str]) -> bool:
 
 
 def _about(finding: Finding, gpus: Iterable[Gpu], runs: Iterable[Run]) -> bool:
-    """What is about neither a run nor a GPU is about the machine, and so about everybody."""
+    """A finding about neither a run nor a GPU is about the machine, and so concerns everybody."""
     if finding.run is not None:
         return any(run.id == finding.run for run in runs)
     return finding.gpu is None or any(gpu.uuid == finding.gpu for gpu in gpus)

@@ -11,17 +11,17 @@ from pathlib import Path
 from sdk.ring import default_directory
 
 SOCKET_NAME = "gpumon.sock"
-"""Of a service."""
+"""For a service."""
 
 
 def typed(text: str) -> Path:
-    """A path as a user typed it: ``~`` is home; of an unknown user, or without a home, it stays as it is."""
+    """A path as a user typed it: ``~`` is expanded, unless the user is unknown or has no home."""
     return Path(os.path.expanduser(text))
 
 
 def runtime_directory(environ: Mapping[str, str] = os.environ) -> Path:
-    """Where the lock and the socket are: systemd's RuntimeDirectory, else the user's own, else a private
-    one beside the history. Never the ring directory, which others may write to."""
+    """Where the lock and the socket live: systemd's RuntimeDirectory, else the user's own, else a private one
+    next to the history. Never the ring directory, which others may write to."""
     given = environ.get("RUNTIME_DIRECTORY")
     if given:
         return Path(given.split(":")[0])
@@ -31,19 +31,19 @@ def runtime_directory(environ: Mapping[str, str] = os.environ) -> Path:
         return own / "gpumon"
     if not _writable_home():
         return Path(default_directory()).parent / f"gpumon-runtime-{uid}"
-    # a home may be shared by many machines: each has its own lock and socket in it
+    # a home may be shared by many machines: each gets its own lock and socket in it
     return state_directory(environ) / f"runtime-{socket.gethostname()}"
 
 
 def endpoint_name(directory: Path) -> str:
-    """What a daemon's lock and socket are called: by its ring directory, so that a client with the same
-    directory finds the socket, and two daemons with two directories do not meet."""
+    """The name of a daemon's lock and socket, derived from its ring directory: a client with the same
+    directory finds the socket, and daemons with different directories do not collide."""
     place = os.path.abspath(directory)
     return f"gpumon-{hashlib.blake2b(os.fsencode(place), digest_size=4).hexdigest()}"
 
 
 def default_socket(directory: Path, environ: Mapping[str, str] = os.environ) -> Path:
-    """A service has one well-known socket; a user has one for each ring directory."""
+    """A service has one well-known socket; a user has one per ring directory."""
     name = SOCKET_NAME if environ.get("RUNTIME_DIRECTORY") else f"{endpoint_name(directory)}.sock"
     return runtime_directory(environ) / name
 
@@ -59,6 +59,6 @@ def state_directory(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def _writable_home() -> bool:
-    """A service's user and a container's may have a home that is not there."""
+    """The home of a service's or container's user may not exist."""
     home = os.path.expanduser("~")
     return home != "~" and os.access(home, os.W_OK | os.X_OK)

@@ -1,4 +1,4 @@
-"""What phases, stalls and parts of the set-up are called in front of people."""
+"""What phases, stalls and parts of the set-up are called in the user interface."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def part(kind: str, name: str) -> str:
 
 
 def phase(name: str) -> str:
-    """A phase of the user's own keeps its name."""
+    """A phase the user defined keeps its name."""
     return PHASES.get(name, name)
 
 

@@ -1,4 +1,4 @@
-"""How a run came to a bad end, or hangs: in which phase of which step, and how full the memory was."""
+"""How a run came to a bad end, or hung: in which phase of which step, and how full memory was."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from monitor.model.finding import Finding
 from monitor.model.run import Rank, Run
 
 HUNG = "trend.hung"
-"""The rule about runs that make no more steps."""
+"""The rule about runs that no longer make steps."""
 ENDINGS = (HUNG, "trend.ended_abnormally")
-"""Rules whose findings say the same as a post-mortem does."""
+"""Rules whose findings say the same as a post-mortem."""
 
 
 class PostMortem(Struct, frozen=True):
-    """Only what is known: a figure that is not is None."""
+    """Only what is known: unknown figures are None."""
 
     how: Literal["killed", "failed", "hung"]
     step: int
     """The one it was in, counted from 1."""
     phase: str | None = None
     rank: int | None = None
-    """Which, when there are several."""
+    """Only set when there are several."""
     error: str | None = None
     silent_seconds: float | None = None
-    """How long a hung run had made no step when it was last seen, or was ended."""
+    """How long a hung run had made no step when it was last seen or ended."""
     device_memory_ratio: float | None = None
     memory_bytes: int | None = None
-    """What the process held on the host, when it was last looked at."""
+    """What the process held on the host when last checked."""
 
     def text(self) -> str:
         """One sentence: "Killed in backward of step 8,412, at 97 % of the GPU's memory"."""
@@ -53,7 +53,7 @@ class PostMortem(Struct, frozen=True):
 
 
 def post_mortem(run: Run, findings: Iterable[Finding]) -> PostMortem | None:
-    """None for a run that goes on, or came to its end."""
+    """None for a run that is still going or ended normally."""
     hung = next((one for one in findings if one.id == HUNG and one.run == run.id), None)
     rank = _whose(run, hung)
     if rank is None:
@@ -77,7 +77,7 @@ def post_mortem(run: Run, findings: Iterable[Finding]) -> PostMortem | None:
 
 
 def _whose(run: Run, hung: Finding | None) -> Rank | None:
-    """The rank that stopped first: the others only wait for it."""
+    """The rank that stopped first: the others are only waiting for it."""
     if hung is not None and hung.rank is not None:
         return next((rank for rank in run.ranks if rank.rank == hung.rank), None)
     bad = [rank for rank in run.ranks if rank.state == run.state] or list(run.ranks)
@@ -85,7 +85,7 @@ def _whose(run: Run, hung: Finding | None) -> Rank | None:
 
 
 def _phase(rank: Rank, hung: Finding | None) -> str | None:
-    """What it was in; the rule says "other" when that is not known."""
+    """The phase it was in; the rule says "other" when that is unknown."""
     said = hung.evidence.get("live_phase") if hung is not None else None
     return rank.live_phase or (said if isinstance(said, str) and said != "other" else None)
 
@@ -96,7 +96,7 @@ def _silent(run: Run, rank: Rank) -> float | None:
 
 
 def _device_memory(run: Run, rank: Rank) -> float | None:
-    """Reserved by the process, of all there is on its card."""
+    """Memory reserved by the process, as a share of the card's."""
     total = run.config.get("gpu_memory_bytes")
     used = rank.scalars.get("cuda.reserved_bytes")
     if used is None:

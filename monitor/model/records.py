@@ -14,11 +14,11 @@ from monitor.model.steps import Columns
 from sdk.ring import PHASE_SLOTS
 
 MOST = 1 << 62
-"""Sums of what rings claim stop here: JSON and SQLite carry no larger whole numbers."""
+"""Cap for sums of what rings claim: JSON and SQLite cannot hold larger integers."""
 
 
 class Counters(Struct):
-    """What only grows. Kept with the cursor, so a restarted daemon goes on counting from here."""
+    """Counters that only grow. Kept with the cursor, so a restarted daemon goes on counting from here."""
 
     read: int = 0
     lost: int = 0
@@ -26,9 +26,9 @@ class Counters(Struct):
     tokens: int = 0
     warmup_steps: int = 0
     bad: int = 0
-    """Records that were whole but made no sense (end before begin, a time in the future)."""
+    """Complete records that made no sense (end before begin, a time in the future)."""
     first_begin_ns: int | None = None
-    """Begin of the first step of all; None when it was lost."""
+    """Begin of the very first step; None when it was lost."""
     measured: int = 0
     busy_ns: int = 0
     starved_ns: int = 0
@@ -44,7 +44,7 @@ class Counters(Struct):
         return self.read + self.lost
 
     def limit(self) -> None:
-        """No sum of claims may outgrow what can be written down."""
+        """No sum of claims may outgrow what can be stored."""
         for name in ("samples", "tokens", "busy_ns", "starved_ns", "other_ns"):
             if getattr(self, name) > MOST:
                 setattr(self, name, MOST)
@@ -54,16 +54,16 @@ class Counters(Struct):
 
 @dataclass(frozen=True, slots=True)
 class RingIdentity:
-    """Which ring: the same file name reused by a later run is another ring."""
+    """Which ring: a file name reused by a later run is a different ring."""
 
     key: str
-    """Stays the same whatever the ring claims later on; two owners never have the same."""
+    """Never changes, whatever the ring claims later; no two owners share one."""
     run: str
     """`Run.id`, not what the ring claims."""
     rank: int
     kind: str
     wall_offset_ns: int
-    """Add it to a record's monotonic ns to get wall time."""
+    """Add to a record's monotonic ns to get wall time."""
     phases: tuple[str, ...]
     """Name of every phase id."""
     owner: int = UNKNOWN_OWNER
@@ -71,20 +71,20 @@ class RingIdentity:
 
 
 class RecordSink(Protocol):
-    """Where records go besides the figures. Nothing here may raise."""
+    """Where records go in addition to the figures. Nothing here may raise."""
 
     def resume(self, key: str) -> Counters | None:
-        """How far this ring was stored before, or None when it is new."""
+        """How far this ring was stored before, or None if it is new."""
 
     def replay(self, ring: RingIdentity) -> Iterable[Columns]:
-        """What was stored of this ring, oldest first, for figures of steps the ring no longer holds."""
+        """What was stored of this ring, oldest first: figures for steps the ring no longer holds."""
 
     def records(self, ring: RingIdentity, columns: Columns | None, counters: Counters) -> None:
-        """A batch that follows the last one of this ring (None: all of it was lost); `counters`
-        include it. The columns may change after the call."""
+        """The batch that follows the ring's last one (None: all of it was lost); `counters` include it. The
+        columns may change after the call."""
 
     def commit(self) -> None:
         """End of a poll: batches and their cursors become durable together."""
 
     def finished(self, key: str) -> bool:
-        """True when everything handed over of this ring is stored, so its file may go."""
+        """True once everything handed over from this ring is stored, so its file may go."""

@@ -1,5 +1,5 @@
-"""Facts of single rows, worked out with those of `facts`: what each process holds on which GPU and for which
-run, how a rank compares with the slowest, how full a link or a partition is, and how old things are.
+"""Facts about single rows, computed along with those of `facts`: what each process holds on which GPU and for
+which run, how a rank compares with the slowest, how full a link or a partition is, and how old things are.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from monitor.model.run import Rank, Run
 from monitor.model.snapshot import Snapshot
 
 STARVED_BY = {"input": "data", "transfer": "transfer"}
-"""Area of rules about what leaves a device without work → the phase in which the step waits for it."""
+"""Area of the rules about a device left without work → the phase in which the step waits."""
 
 
 def complete_rows(snapshot: Snapshot) -> Snapshot:
-    """A snapshot whose runs, GPUs and findings have the facts of `monitor.model.facts`."""
+    """For a snapshot whose runs, GPUs and findings already have the facts of `monitor.model.facts`."""
     runs = tuple(replace(run, ranks=complete_ranks(run.ranks)) for run in snapshot.runs)
     by_id = {run.id: run for run in runs}
     processes = tuple(_processes(snapshot, by_id))
@@ -44,7 +44,7 @@ def _age(now: float, since: float | None) -> float | None:
 
 
 def _label(run: Run, ranks: Sequence[int]) -> str:
-    """A run of one rank by its name alone; else with the ranks: "llama r3", "llama r0,1"."""
+    """A run with one rank by name alone; otherwise with the ranks: "llama r3", "llama r0,1"."""
     return f"{run.name} r{','.join(map(str, ranks))}" if run.world_size > 1 and ranks else run.name
 
 
@@ -70,7 +70,7 @@ def _total(figures: Iterable[float | None]) -> float | None:
 
 
 def complete_ranks(ranks: Sequence[Rank]) -> tuple[Rank, ...]:
-    """The ranks of one run, each beside the slowest."""
+    """The ranks of one run, each compared with the slowest."""
     slowest = max((rank.step.p50 for rank in ranks if rank.step.p50 is not None), default=None)
     return tuple(
         replace(rank, slowest_ratio=_ratio(rank.step.p50, slowest), missing_records=rank.lost + rank.dropped)
@@ -112,7 +112,7 @@ def _instance(part: MigInstance) -> MigInstance:
 
 
 def _processes(snapshot: Snapshot, runs: Mapping[str, Run]) -> Iterable[Process]:
-    """The known ones, then those only the driver knows of (another namespace, no permission)."""
+    """The known ones, then those only the driver knows (another namespace, no permission)."""
     held: dict[int, list[tuple[Gpu, GpuProcess]]] = {}
     for gpu in snapshot.gpus:
         for used in gpu.processes:

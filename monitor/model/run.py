@@ -11,11 +11,11 @@ from monitor.model.finding import Speedup
 
 RunState = Literal["running", "stalled", "ended", "failed", "killed"]
 RunCondition = Literal["running", "warning", "critical", "starved", "stalled", "ended", "failed", "killed"]
-"""The state, or while it runs the worst that was found about it: see `monitor.model.facts`."""
+"""The state or, while it runs, the worst finding about it: see `monitor.model.facts`."""
 WORST_FIRST: tuple[RunCondition, ...] = (
     "stalled", "starved", "critical", "failed", "killed", "warning", "running", "ended",
 )  # fmt: skip
-"""In what order runs deserve a look."""
+"""The order in which runs deserve attention."""
 Trend = Literal["steady", "falling", "collapsed"]
 
 
@@ -46,46 +46,46 @@ class Phase(Struct, frozen=True):
 
 
 class Stall(Struct, frozen=True):
-    """Steps far longer than the usual one, grouped by what they were doing."""
+    """Steps far longer than usual, grouped by what they were doing."""
 
     kind: str
-    """validate, checkpoint, log, recompile, gc, epoch_start (the loader beginning anew), data, …: a known
+    """validate, checkpoint, log, recompile, gc, epoch_start (the loader starting over), data, …: a known
     cause, or the phase that grew."""
     count: int
     total_seconds: float
     share: float
     """Of the whole steady wall time."""
     every_steps: float | None = None
-    """Typical distance in steps when it is periodic."""
+    """Typical distance in steps, if it is periodic."""
     mean_seconds: float | None = None
     last_step: int | None = None
 
 
 Bound = Literal["device", "host", "data", "sync", "unknown"]
-"""What a step takes its time for: the device's own work, the host that launches it, a wait for data, the host
-waiting for the device and launching late because of it."""
+"""What a step spends its time on: the device's own work, the host launching it, waiting for data, or the host
+waiting for the device and therefore launching late."""
 
 
 class Device(Struct, frozen=True):
-    """Device-side timing, from events and the kernels of a window; absent on CPU-only runs."""
+    """Device-side timing, from events and the kernels of a sampling window; absent on CPU-only runs."""
 
     busy_ratio: float | None = None
     starved_ratio: float | None = None
-    """Share of the device's time without work: gaps inside the passes included, where they are known."""
+    """Share of device time without work, including gaps inside the passes where they are known."""
     bound: Bound = "unknown"
     lag_seconds: float | None = None
-    """By how much the device is behind the host, on average over the marks of a step."""
+    """How far the device is behind the host, averaged over the marks of a step."""
     time: dict[str, float] = {}
-    """Seconds a step from one mark to the next on the device, by phase: work and gaps together."""
+    """Device seconds per step from one mark to the next, by phase: work and gaps together."""
     idle: dict[str, float] = {}
-    """Seconds a step without work, by phase; phases for which that is not known are not there."""
+    """Device seconds per step without work, by phase; phases where that is unknown are missing."""
     queue_empty: dict[str, float] = {}
     """How often (0 to 1) the device had nothing in its queue at the end of a phase."""
     sync_idle_seconds: float | None = None
-    """Seconds a step without work because the host had waited for the device and launched late. This and what
-    follows, up to the counters, is from a window of a few steps; seconds and numbers a step."""
+    """Idle because the host had waited for the device and so launched late. This and the fields below, up to
+    the counters, come from a window of a few steps; seconds and counts are per step."""
     copy_idle_seconds: float | None = None
-    """Without work while a copy to the device ran."""
+    """Idle while a copy to the device ran."""
     copy_seconds: float | None = None
     pageable_copy_seconds: float | None = None
     kernels: float | None = None
@@ -93,17 +93,17 @@ class Device(Struct, frozen=True):
     wait_seconds: float | None = None
     """The host waiting for the device."""
     exchange_seconds: float | None = None
-    """Kernels of collectives while no other one runs."""
+    """Collective kernels while no other kernel runs."""
     measured_steps: int = 0
     skipped_steps: int = 0
     """Steps that could not be timed: no free event, or a graph was being captured."""
     busy_seconds: float | None = None
-    """Whole-run counter over the measured steps; so is the next."""
+    """Whole-run counter over the measured steps, like the next field."""
     starved_seconds: float | None = None
 
 
 class LoaderTimes(Struct, frozen=True):
-    """Inside the loader, from sampled batches: seconds a batch unless said otherwise."""
+    """Inside the loader, from sampled batches: seconds per batch unless stated otherwise."""
 
     batches: int = 0
     sampler_seconds: float | None = None
@@ -121,7 +121,7 @@ class LoaderTimes(Struct, frozen=True):
 
 
 class Window(Struct, frozen=True):
-    """One stretch of a run's timeline. At most 64 windows cover the run; their width doubles."""
+    """One section of a run's timeline. At most 64 windows cover the run; their width doubles as needed."""
 
     start: float
     """Wall time, seconds since the epoch."""
@@ -129,7 +129,7 @@ class Window(Struct, frozen=True):
     first_step: int
     steps: int
     steps_seconds: float = 0.0
-    """Time of those steps (warm-up is not among them): rate = steps / steps_seconds."""
+    """Duration of those steps (excluding warm-up): rate = steps / steps_seconds."""
     step_p50: float | None = None
     step_p95: float | None = None
     step_max: float | None = None
@@ -146,7 +146,7 @@ class Window(Struct, frozen=True):
 
 
 class Exemplar(Struct, frozen=True):
-    """One real step as the example of a bucket of the step-time histogram."""
+    """One real step as the example for a bucket of the step-time histogram."""
 
     step: int
     seconds: float
@@ -164,11 +164,11 @@ class Rank(Struct, frozen=True):
     hostname: str | None = None
     gpu_uuid: str | None = None
     device: str | None = None
-    """"cpu", "cuda:0", …: where the model's parameters are; None when not known."""
+    """"cpu", "cuda:0", …: where the model's parameters are; None if unknown."""
 
     steps: int = 0
     lost: int = 0
-    """Records the daemon could not read before the writer came round: steps = read + lost."""
+    """Records overwritten by the writer before the daemon could read them: steps = read + lost."""
     samples: int = 0
     tokens: int = 0
     epoch: int | None = None
@@ -177,7 +177,7 @@ class Rank(Struct, frozen=True):
     live_phase: str | None = None
     live_seconds: float | None = None
     last_step_time: float | None = None
-    """Wall time of the newest committed step."""
+    """Wall time of the latest committed step."""
 
     step: Times = Times()
     """Rolling window of steady steps (no warm-up, no stalls)."""
@@ -186,7 +186,7 @@ class Rank(Struct, frozen=True):
     phases: tuple[Phase, ...] = ()
     iterations_per_second: float | None = None
     micro_batches: float | None = None
-    """Micro-batches of a step, when gradients are accumulated over several; None: one."""
+    """Micro-batches per step, if gradients are accumulated over several; None: one."""
     micro_batches_per_second: float | None = None
     samples_per_second: float | None = None
     tokens_per_second: float | None = None
@@ -195,35 +195,35 @@ class Rank(Struct, frozen=True):
     stalls: tuple[Stall, ...] = ()
     loss: float | None = None
     scalars: dict[str, float] = {}
-    """Custom scalars of the user, and probes with a dotted prefix: ``cuda.allocated_bytes``,
+    """The user's custom scalars, and probes with a dotted prefix: ``cuda.allocated_bytes``,
     ``cuda.alloc_retries``, ``dynamo.recompiles``, ``dynamo.graph_breaks``, ``gc.seconds``, …"""
     overhead_ratio: float | None = None
-    """What gpumon itself cost inside the loop, measured in place."""
+    """What gpumon itself cost inside the loop, as measured there."""
     dropped: int = 0
     """What the SDK had to drop (no free event, full ring file)."""
     missing_records: int = 0
-    """Lost and dropped together. This and the next are worked out by `monitor.model.row_facts`."""
+    """Lost and dropped together. Computed by `monitor.model.row_facts`, like the next field."""
     slowest_ratio: float | None = None
-    """Its median step over that of the run's slowest rank: 1.0 is the slowest."""
+    """Its median step relative to the run's slowest rank: 1.0 is the slowest."""
     histogram: tuple[int, ...] = ()
-    """Cumulative-free bucket counts of step seconds, for `STEP_BUCKETS` plus one overflow."""
+    """Non-cumulative bucket counts of step seconds, for `STEP_BUCKETS` plus one overflow."""
     exemplars: tuple[Exemplar | None, ...] = ()
-    """The newest step of each bucket of `histogram`."""
+    """The latest step in each bucket of `histogram`."""
     live: bool = False
-    """Its process is still going. This and the next are worked out by `monitor.model.facts`."""
+    """Its process is still running. Computed by `monitor.model.facts`, like the next field."""
     total_seconds: float = 0.0
     """Whole-run counter over all phases."""
 
 
 MOST_DEVICES = 16
-"""Devices of one process that are named."""
+"""How many devices of one process are named."""
 STEP_BUCKETS = (
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
 )  # fmt: skip
 
 
 class Stuck(Struct, frozen=True):
-    """The rank that has been in its present phase for longest, and for how long."""
+    """The rank that has been in its current phase the longest, and for how long."""
 
     rank: int
     phase: str
@@ -231,7 +231,7 @@ class Stuck(Struct, frozen=True):
 
 
 class ProcessGroup(Struct, frozen=True):
-    """The processes of one rank in one role, added up; a figure nobody told is None."""
+    """The processes of one rank in one role, summed; a figure none of them reports is None."""
 
     role: str
     rank: int | None = None
@@ -245,21 +245,21 @@ class ProcessGroup(Struct, frozen=True):
 
 
 class Verdict(Struct, frozen=True):
-    """What to do about a run, worked out by the advice engine: the cause to fix first and what that gains."""
+    """What to do about a run, decided by the advice engine: the cause to fix first and the gain."""
 
     kind: Literal["fix", "hint", "healthy", "unknown"]
     """"hint": nothing serious, but something may be worth changing; "healthy": no check found anything."""
     headline: str = ""
-    """The cause (or that there is none) in a clause, without a full stop."""
+    """The cause (or that there is none) as a clause, without a full stop."""
     rule: str | None = None
-    """Id of the rule that speaks."""
+    """Id of the rule behind it."""
     remedy: str = ""
     gain: float | None = None
-    """Likely speed-up of that one remedy; None when none worth a sentence is predicted."""
+    """Likely speed-up of that one remedy; None if none worth mentioning is predicted."""
     note: str = ""
-    """What a reader has to know about that figure: "unverified on a GPU"."""
+    """What a reader must know about that figure: "unverified on a GPU"."""
     combined: float | None = None
-    """Likely speed-up of all remedies together; None when that is hardly more."""
+    """Likely speed-up of all remedies together; None if that is hardly more."""
     steps: int = 0
     lost: int = 0
 
@@ -284,7 +284,7 @@ class Run(Struct, frozen=True):
     """One training run: all ranks of one launch."""
 
     id: str
-    """Unique on this machine: no other user can have a run of the same id, whatever their rings claim."""
+    """Unique on this machine: no other user can have a run with the same id, whatever their rings claim."""
     name: str
     state: RunState
     started: float
@@ -292,14 +292,14 @@ class Run(Struct, frozen=True):
     ended: float | None = None
     world_size: int = 1
     first_step_time: float | None = None
-    """Wall time of the first step's begin: what lies before is set-up."""
+    """Wall time at which the first step began: everything before is set-up."""
     command: str | None = None
     script: str | None = None
     user: str | None = None
-    """Who owns the ring files, by name where the machine knows one; so says the next, by number."""
+    """Owner of the ring files, by name if the machine knows one; `owner_uid` is the same by number."""
     owner_uid: int | None = None
     claimed_id: str | None = None
-    """The id as the rings give it (`GPUMON_RUN_ID`): other users may have given theirs the same."""
+    """The id as the rings give it (`GPUMON_RUN_ID`): other users may use the same one."""
     hostname: str | None = None
     container: str | None = None
     pod: str | None = None
@@ -309,13 +309,13 @@ class Run(Struct, frozen=True):
     git_commit: str | None = None
     sdk_version: str | None = None
     way: str | None = None
-    """How the run came in: "api", "auto", "seed", or a framework's name."""
+    """How the run was attached: "api", "auto", "seed", or a framework's name."""
     framework: str | None = None
     """Whose loop trains: "lightning", "transformers", …; None: the script's own."""
     error: str | None = None
-    """Type of the exception that ended it: "ValueError", "OutOfMemoryError"; None when that is not known."""
+    """Type of the exception that ended it: "ValueError", "OutOfMemoryError"; None if unknown."""
     interrupted: bool = False
-    """Somebody ended it, with Ctrl-C or a request to terminate: its state is "ended", that is no failure."""
+    """Somebody ended it with Ctrl-C or a termination request: its state is "ended", not a failure."""
     config: dict[str, Any] = {}
     """The configuration probe of rank 0 (see docs/probe.md for its keys)."""
 
@@ -324,7 +324,7 @@ class Run(Struct, frozen=True):
     batch_size: int | None = None
     iterations_per_second: float | None = None
     micro_batches: float | None = None
-    """Micro-batches of a step, when gradients are accumulated over several; None: one."""
+    """Micro-batches per step, if gradients are accumulated over several; None: one."""
     micro_batches_per_second: float | None = None
     samples_per_second: float | None = None
     tokens_per_second: float | None = None
@@ -332,7 +332,7 @@ class Run(Struct, frozen=True):
     phases: tuple[Phase, ...] = ()
     starved_ratio: float | None = None
     trend_ratio: float | None = None
-    """Throughput now over the run's best sustained throughput: 0.26 for 2052 → 539."""
+    """Current throughput relative to the run's best sustained throughput: 0.26 for 2052 → 539."""
     stalls: tuple[Stall, ...] = ()
     timeline: tuple[Window, ...] = ()
     gpu_uuids: tuple[str, ...] = ()
@@ -340,21 +340,21 @@ class Run(Struct, frozen=True):
     pids: tuple[int, ...] = ()
 
     combined: Speedup | None = None
-    """What all remedies would give together. This and the verdict are worked out by the advice engine."""
+    """What all remedies would give together. Computed by the advice engine, like the verdict."""
     verdict: Verdict | None = None
 
     live: bool = False
-    """Still going. This and what follows is worked out by `monitor.model.facts`."""
+    """Still going. Computed by `monitor.model.facts`, like the fields below."""
     superseded: bool = False
     """Over, and the same user has started a run of the same name since."""
     condition: RunCondition = "running"
     starving: bool = False
-    """The device waits for work for a large part of the step, or a rule says that it must."""
+    """The device waits for work for a large part of the step, or a rule concludes that it must."""
     trend: Trend | None = None
     current: Stuck | None = None
-    """What the slowest rank is doing right now; None when no rank is live or says."""
+    """What the slowest rank is doing right now; None if no rank is live or reports it."""
     silent_windows: int = 0
-    """Windows without a step since it hangs, as wide as the newest of `timeline`."""
+    """Windows without a step since it hung, each as wide as the newest in `timeline`."""
     setup_seconds: float | None = None
     """From the start to the first step; None before the first step."""
     elapsed_seconds: float = 0.0
@@ -362,21 +362,21 @@ class Run(Struct, frozen=True):
     training_seconds: float | None = None
     """From the first step to the end, or to now; None before the first step."""
     mean_step_seconds: float | None = None
-    """A step, begin to begin: the means of its phases add up to it."""
+    """Mean step, begin to begin: the sum of the means of its phases."""
     on_gpu_uuids: tuple[str, ...] = ()
-    """GPUs it computes on now: those it names, and those whose driver lists its processes."""
+    """GPUs it computes on now: those it names, and those on which the driver lists its processes."""
     process_groups: tuple[ProcessGroup, ...] = ()
 
     @property
     def untimed_devices(self) -> tuple[str, ...]:
-        """Devices with parameters of the first rank beside the one that is timed."""
+        """Devices holding parameters of the first rank, other than the one that is timed."""
         listed = self.config.get("devices")
         return tuple(str(one) for one in listed[1:MOST_DEVICES]) if isinstance(listed, list) else ()
 
     @property
     def host_kind(self) -> str | None:
-        """On what kind of machine it computed: its cores, their CPU, its device. None when that is not known:
-        such a run says nothing about another."""
+        """The kind of machine it ran on: its cores, CPU and device. None if unknown: such a run says nothing
+        about another."""
         model, cores = self.config.get("cpu_model"), self.config.get("cpu_affinity")
         if not isinstance(model, str) or not isinstance(cores, int):
             return None

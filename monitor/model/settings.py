@@ -1,8 +1,8 @@
 """Every option of gpumon in one place: as flag, environment variable and TOML key.
 
-A flag beats the environment, the environment beats the file, the file beats the default. An option
-is one field of `Settings`: its metadata holds the help text and how its text is read; the flags, the
-variable names, the file's keys and the table in docs/daemon.md all come from it.
+A flag beats the environment, the environment beats the file, the file beats the default. An option is one
+field of `Settings`: its metadata holds the help text and the parser for its value; the flags, the variable
+names, the file's keys and the table in docs/daemon.md are all derived from it.
 """
 
 # ruff: noqa: RUF009 — `_option` makes a dataclass field, it is not a default shared by instances
@@ -26,7 +26,7 @@ SourceKind = Literal["auto", "nvml", "simulated", "none"]
 ENVIRONMENT_PREFIX = "GPUMON_"
 CONFIG_VARIABLE = "GPUMON_CONFIG"
 DEFAULT_LISTEN = "127.0.0.1:10835"
-"""A port on nobody's list: Prometheus' exporters have taken 9100 to 9999 and 10001 to about 10050."""
+"""An unclaimed port: Prometheus exporters have taken 9100 to 9999 and 10001 to about 10050."""
 STORE_NAME = "history.db"
 SOURCES = ("auto", "nvml", "simulated", "none")
 COMPATIBLE = ("dcgm",)
@@ -152,7 +152,7 @@ def _option(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What the daemon (and every command that reads by itself) is told."""
+    """The configuration of the daemon, and of every command that reads without one."""
 
     source: SourceKind = _option(
         "auto",
@@ -274,7 +274,7 @@ def add_options(parser: argparse.ArgumentParser, names: Iterable[str] | None = N
 
 
 def load(args: argparse.Namespace | None = None, environ: Mapping[str, str] = os.environ) -> Settings:
-    """Settings from flags, environment and file. Raises `UserError` naming what is wrong where."""
+    """Settings from flags, environment and file. Raises `UserError` saying what is wrong and where."""
     given: dict[str, Any] = {}
     given |= _from_file(getattr(args, "config", None), environ)
     for option in options():
@@ -293,7 +293,7 @@ def load(args: argparse.Namespace | None = None, environ: Mapping[str, str] = os
 
 
 def _without_effect(args: argparse.Namespace | None, given: Mapping[str, Any]) -> None:
-    """A flag that would do nothing is a mistake; a variable or a file may be for other commands."""
+    """A flag without effect is a mistake; a variable or a file may be meant for other commands."""
     if getattr(args, "option_gpus", None) is not None and given.get("source") != "simulated":
         raise UserError("--gpus counts simulated GPUs, and these are real", hint="add --source simulated")
 
@@ -371,7 +371,7 @@ def _default_shown(option: dataclasses.Field[Any]) -> str | None:
 
 
 def _kind(option: dataclasses.Field[Any]) -> dict[str, Any]:
-    """A flag with a value, or a switch: one that is given alone."""
+    """A flag with a value, or a switch, which takes none."""
     if _is_switch(option):
         return {"action": "store_const", "const": "yes"}
     action = "append" if option.metadata["many"] else "store"

@@ -1,4 +1,4 @@
-"""A run's own time: windows and readings by the seconds since it started."""
+"""A run's own timeline: windows and readings by seconds since it started."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from monitor.model.run import Run, Window
 Point = tuple[float, float | None]
 """Seconds since the start, and a value that may be missing."""
 GAP_INTERVALS = 3.0
-"""Readings farther apart than so many times their usual distance are not joined by a line."""
+"""Readings further apart than this many times their usual distance are not joined by a line."""
 
 
 class Stretch(Struct, frozen=True):
-    """A window of the timeline, with all the time of the steps that ended in it."""
+    """A window of the timeline, extended to cover all of the steps that ended in it."""
 
     begin: float
     middle: float
@@ -26,7 +26,7 @@ class Stretch(Struct, frozen=True):
 
 
 class Track(Struct, frozen=True):
-    """One reading while the run lasted; a gap is a point without a value."""
+    """One reading over the run's lifetime; a gap is a point without a value."""
 
     subject: str
     field: str
@@ -35,7 +35,7 @@ class Track(Struct, frozen=True):
 
 
 def stretches(run: Run) -> tuple[Stretch, ...]:
-    """A step longer than a window leaves the windows before it empty: they are its own."""
+    """A step longer than a window leaves the windows before it empty: their time belongs to it."""
     found: list[Stretch] = []
     last = run.setup_seconds or 0.0
     for window in run.timeline:
@@ -47,19 +47,19 @@ def stretches(run: Run) -> tuple[Stretch, ...]:
 
 
 def last_step(run: Run) -> float | None:
-    """When the first rank's newest step had ended."""
+    """When the first rank's latest step ended."""
     when = run.ranks[0].last_step_time if run.ranks else None
     return None if when is None else max(0.0, when - run.started)
 
 
 def points(parts: Iterable[Stretch], figure: Callable[[Window], float | None]) -> list[Point]:
-    """One figure of all windows; one that was not read in a window is not missed there."""
+    """One figure across all windows; windows without a reading are skipped."""
     found = ((part.middle, figure(part.window)) for part in parts)
     return [(at, value) for at, value in found if value is not None]
 
 
 def track(run: Run, series: Series) -> Track | None:
-    """The part of a series that is of the run's time; None when there is hardly any."""
+    """The part of a series within the run's lifetime; None if there is hardly any."""
     end = run.started + run.elapsed_seconds
     pairs = zip(series.time, series.mean, strict=True)
     inside = [(time - run.started, value) for time, value in pairs if run.started <= time <= end]

@@ -51,18 +51,18 @@ class Snapshot(Struct, frozen=True):
     findings: tuple[Finding, ...] = ()
     """Ranked by the advice engine."""
     groups: tuple[FindingGroup, ...] = ()
-    """The findings that still matter, equal ones together, ranked alike."""
+    """The findings that still matter, identical ones grouped, in the same ranking."""
     wall: Wall = Wall()
     collectors: tuple[Collector, ...] = ()
     dropped: dict[str, int] = {}
-    """What was left out because of a cap (processes, runs, rings, …) → how many."""
+    """What was left out because of a limit (processes, runs, rings, …) → how many."""
     ring_trouble: tuple[RingCount, ...] = ()
-    """What of whose rings could not be used, or was left out, since the start."""
+    """Whose rings could not be used or were left out, and why, since the start."""
     rule_errors: dict[str, int] = {}
-    """Rules of the advice that failed, by id → how often since the start."""
+    """Advice rules that failed, by id → how often since the start."""
     version: str | None = None
     stale_after_seconds: float = 0.0
-    """Older than this it is no longer what is going on. Worked out by `monitor.model.facts`."""
+    """Beyond this age it no longer shows what is going on. Computed by `monitor.model.facts`."""
 
 
 _encoder = msgspec.json.Encoder()

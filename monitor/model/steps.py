@@ -1,4 +1,4 @@
-"""A block of records as columns: lists of ints, built and summed only by built-ins that run in C."""
+"""A block of records as columns: lists of ints, built and summed only by C built-ins."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DEVICE = (ring.W_DEVICE_BUSY, ring.W_DEVICE_STARVED, ring.W_DEVICE_LAG)
 
 
 class Columns:
-    """Records of one stretch. `phases` has only the phases that took any time."""
+    """Consecutive records. `phases` has only the phases that took any time."""
 
     __slots__ = (
         "_sums",
@@ -78,7 +78,7 @@ class Columns:
         memory: int | None,
         device: Sequence[int] | None,
     ) -> Columns:
-        """Columns that were checked before, from wherever they were kept."""
+        """Columns that were already checked, from wherever they were stored."""
         made = object.__new__(cls)
         made.first, made.numbers, made.begin, made.raw, made.phases = numbers[0], numbers, begin, raw, phases
         made.end = list(map(add, begin, raw))
@@ -93,7 +93,7 @@ class Columns:
         return len(self.raw)
 
     def _sanitize(self, now_ns: int) -> int:
-        """Take out records whose times cannot be; returns how many."""
+        """Remove records with impossible times; returns how many."""
         if not self.raw or (
             min(self.raw) > 0
             and max(self.raw) < LONGEST_STEP_NS
@@ -121,7 +121,7 @@ class Columns:
         return good.count(False)
 
     def keep(self, mask: list[bool]) -> None:
-        """Only the records where `mask` is true."""
+        """Keep only the records where `mask` is true."""
         self.numbers = list(compress(self.numbers, mask))
         for name in ("begin", "end", "raw", "flags", "samples", "tokens", "overhead", "gc"):
             setattr(self, name, list(compress(getattr(self, name), mask)))
@@ -135,7 +135,7 @@ class Columns:
         return self._sums
 
     def slice(self, start: int, stop: int) -> Columns:
-        """Records start…stop-1 as columns of their own; device results stay with the whole."""
+        """Records start…stop-1 as columns of their own; device results stay with the original."""
         part = object.__new__(Columns)
         part.numbers = self.numbers[start:stop]
         for name in ("begin", "end", "raw", "flags", "samples", "tokens", "overhead", "gc"):
@@ -152,14 +152,14 @@ def _column(words: memoryview, word: int) -> list[int]:
 
 
 def _device(words: memoryview) -> tuple[int, int, int, int]:
-    """Measured steps, and their busy ns, starved ns and lag added up."""
+    """The number of measured steps, and the sums of their busy ns, starved ns and lag."""
     which = _column(words, ring.W_DEVICE_SEQ)
     measured = sum(map(bool, which))
     if not measured:
         return 0, 0, 0, 0
     columns = [list(compress(_column(words, word), which)) for word in _DEVICE]
     if max(map(max, columns)) > LONGEST_STEP_NS:
-        return 0, 0, 0, 0  # no device took eleven days for a step
+        return 0, 0, 0, 0  # no device takes eleven days for a step
     busy, starved, lag = map(sum, columns)
     return measured, busy, starved, lag
 

@@ -25,7 +25,7 @@ def tight_percent(ratio: float | None) -> str:
 
 
 def bare_percent(ratio: float | None) -> str:
-    """A percentage without its sign, where the label beside it says what it is: "data 62"."""
+    """A percentage without its sign, for where the label next to it says what it is: "data 62"."""
     return ABSENT if ratio is None else f"{ratio * 100:.0f}"
 
 
@@ -38,12 +38,12 @@ def against(ratio: float | None) -> str:
 
 
 def visible(ratio: float | None) -> bool:
-    """Whether a share is worth its place: a smaller one would read "0 %"."""
+    """Whether a share is worth showing: a smaller one would read "0 %"."""
     return ratio is not None and round(ratio * 100) > 0
 
 
 def filled(ratio: float, width: int) -> int:
-    """How many of `width` cells of a bar a share fills; what is shown at all fills one."""
+    """How many of a bar's `width` cells a share fills; anything shown at all fills at least one."""
     return min(width, max(1, round(ratio * width)))
 
 
@@ -93,12 +93,12 @@ def hertz(value: float | None) -> str:
 
 
 def signed_seconds(value: float) -> str:
-    """A change of a time: "+1.2 ms", "−300 µs"."""
+    """A change in time: "+1.2 ms", "−300 µs"."""
     return ("+" if value > 0 else "−" if value < 0 else "") + seconds(abs(value))
 
 
 def signed_size(value: float | None) -> str:
-    """A change of an amount of memory: "+12 MiB"."""
+    """A change in memory: "+12 MiB"."""
     return ABSENT if value is None else ("−" if value < 0 else "+") + size(abs(value))
 
 
@@ -128,7 +128,7 @@ def date(wall: float | None) -> str:
 
 
 def value_of(key: str, value: Any) -> str:
-    """One entry of evidence, a scalar or the configuration, by the unit its key carries."""
+    """One evidence entry, scalar or configuration value, formatted by the unit in its key."""
     if value is None:
         return ABSENT
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""The whole machine in a line, for a screen on the wall: what works, what hangs, what could be had back."""
+"""The whole machine in one line, for a wall display: what works, what hangs, what could be regained."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from monitor.model.gpu import Gpu
 from monitor.model.run import Run
 
 WORKING = ("busy", "part_busy", "in_use", "throttled")
-"""Conditions of a GPU that computes something."""
+"""Conditions of a GPU that is computing something."""
 
 
 class Wall(Struct, frozen=True):
     gpu_count: int = 0
     gpus_working: int = 0
     gpus_starved: int = 0
-    """Those that wait for work during a run."""
+    """Waiting for work during a run."""
     gpus_lost: int = 0
-    """Those that do not answer."""
+    """Not answering."""
     gpus_to_gain: float | None = None
-    """What the remedies of all live runs would free, in whole GPUs; None when nothing is predicted."""
+    """How many GPUs' worth of time the remedies of all live runs would free; None if nothing is predicted."""
     live_runs: int = 0
     runs_hung: int = 0
     runs_crashed: int = 0
@@ -42,7 +42,7 @@ def wall_of(gpus: tuple[Gpu, ...], runs: tuple[Run, ...]) -> Wall:
 
 
 def _gain(run: Run) -> float | None:
-    """A run on two GPUs that could be twice as fast holds one of them in vain."""
+    """A run on two GPUs that could be twice as fast wastes one of them."""
     if run.combined is None or not run.on_gpu_uuids:
         return None
     return len(run.on_gpu_uuids) * (1.0 - 1.0 / max(1.0, run.combined.likely))

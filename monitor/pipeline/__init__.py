@@ -1,1 +1,1 @@
-"""Asks every collector once a tick and makes the snapshot."""
+"""Asks every collector once a tick and builds the snapshot."""

@@ -27,14 +27,14 @@ class Setup:
 
     settings: Settings
     sink: RecordSink | None = None
-    """Where step records go besides the figures."""
+    """Where step records go in addition to the figures."""
     run: str | None = None
-    """Only this run is looked at (`gpumon run` without a daemon)."""
+    """If set, only this run is read (`gpumon run` without a daemon)."""
 
 
 @dataclass(slots=True)
 class Draft:
-    """Filled in by the collectors in their order; a failed one leaves the value that says "not known"."""
+    """Filled in by the collectors in order; a failed one leaves the value that means "unknown"."""
 
     now: Moment
     previous: Snapshot | None = None
@@ -46,7 +46,7 @@ class Draft:
     dropped: dict[str, int] = field(default_factory=dict)
     ring_trouble: tuple[RingCount, ...] = ()
     rings: RunReader | None = None
-    """The rings as read in this tick, for the collectors that come later."""
+    """The rings as read in this tick, for later collectors."""
     machine: HostReader | None = None
 
     def snapshot(self, interval: float) -> Snapshot:
@@ -67,7 +67,7 @@ class Draft:
 
 
 class Collector(Protocol):
-    """One kind of reading. `collect` may raise: that costs its own readings and nobody else's."""
+    """One kind of reading. `collect` may raise: that costs only its own readings."""
 
     name: str
 

@@ -1,8 +1,8 @@
-"""The one place where a snapshot is made. The daemon calls `tick` once per interval; commands that
-find no daemon call it themselves, or `once` when they want a single answer.
+"""The one place where a snapshot is made. The daemon calls `tick` once per interval; commands that find no
+daemon call it themselves, or `once` if they want a single answer.
 
-Every collector is timed by itself and reported in `Snapshot.collectors`. What a failed collector
-would have given is absent from this snapshot, never the stale reading of an earlier one.
+Every collector is timed separately and reported in `Snapshot.collectors`. A failed collector's readings are
+absent from this snapshot, never stale values of an earlier one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ log = logging.getLogger("gpumon.pipeline")
 
 
 class Pipeline:
-    """Collectors in their order, then advice, and the store when there is one."""
+    """Collectors in order, then advice, then the store if there is one."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Pipeline:
         store: Store | None = None,
         run: str | None = None,
     ) -> None:
-        """With `run`, only that run is looked at."""
+        """With `run`, only that run is read."""
         self.settings = settings
         self._store = store
         self.policy = _policy(settings)
@@ -58,7 +58,7 @@ class Pipeline:
         self._last: Snapshot | None = None
 
     def _learn(self) -> None:
-        """How good the rules' predictions have been: a pipeline that begins knows what came of the past."""
+        """How good the rules' predictions have been, so that a new pipeline learns from the past."""
         if self._store is not None:
             self._engine.errors = self._store.known_errors()
 
@@ -92,14 +92,14 @@ class Pipeline:
         return whole
 
     def _worked_out(self, name: str, now: Moment, work: Evaluate, known: Snapshot) -> Snapshot:
-        """What `work` makes of the snapshot; when it fails, the snapshot without that."""
+        """The snapshot after `work`; if that fails, the snapshot as it was."""
         made = [known]
         self._timed(name, now, lambda: made.append(work(known)))
         return made[-1]
 
     def _timed(self, name: str, now: Moment, work: Callable[[], None]) -> None:
-        """Do one part of a tick; whatever it raises costs its own readings, is counted and logged, and
-        takes neither the other parts nor the daemon down."""
+        """Do one part of a tick; whatever it raises costs only its own readings, is counted and logged, and
+        affects neither the other parts nor the daemon."""
         begin = time.perf_counter()
         failure: Exception | None = None
         try:

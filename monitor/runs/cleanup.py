@@ -1,4 +1,4 @@
-"""Remove dead rings from shared memory: when stored and an hour old, or when there are too many."""
+"""Removes dead rings from shared memory: once stored and an hour old, or when there are too many."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ KEEP_WORKER_SECONDS = 60.0
 KEEP_UNDER_PRESSURE_SECONDS = 60.0
 PRESSURE_BYTES = 512 * 1024 * 1024
 PRESSURE_FREE_RATIO = 0.1
-"""Choices: an hour is enough to look at a run that failed; above this size of dead rings, or with less of the
-file system free, a minute has to do."""
+"""Our choices: an hour is enough to look at a failed run; if dead rings take more than this size, or less of
+the file system is free, a minute has to do."""
 MAX_FILES_PER_OWNER = 1024
-"""Dead rings of one owner; of more, the oldest go as if room were short."""
+"""Dead rings per owner; beyond this, the oldest go as if space were short."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeadRing:
-    """A ring whose writer is gone and whose every record has been read."""
+    """A ring whose writer is gone and whose records have all been read."""
 
     path: str
-    """Text, not a `Path`: there may be a thousand of these for an hour."""
+    """A string, not a `Path`: there may be a thousand of these for an hour."""
     inode: int
     key: str
     ended: float
-    """On the monotonic clock: somebody may set the other one."""
+    """On the monotonic clock, because the wall clock may be set."""
     size: int
     worker: bool
     owner: int = 0
 
 
 class Cleaner:
-    """Looks through the dead rings now and then."""
+    """Goes through the dead rings now and then."""
 
     def __init__(self, sink: RecordSink, trouble: Trouble) -> None:
         self._sink = sink
@@ -72,8 +72,8 @@ class Cleaner:
 
 
 def surplus(dead: Sequence[DeadRing], now: float, stored: set[str]) -> list[DeadRing]:
-    """Which rings may go now: the old ones, then as many as the pressure asks for, the oldest first and of
-    owners with too many before all others."""
+    """Which rings may go now: the old ones, then as many as space requires, oldest first, starting with
+    owners who have too many."""
     dead = sorted(dead, key=lambda one: one.ended)
     gone = {one: None for one in dead if one.key in stored and now - one.ended > _keep_seconds(one)}
     rest = [one for one in dead if one not in gone and now - one.ended > KEEP_UNDER_PRESSURE_SECONDS]
@@ -92,7 +92,7 @@ def _keep_seconds(dead: DeadRing) -> float:
 
 
 def _beyond_quota(dead: Sequence[DeadRing]) -> list[DeadRing]:
-    """The oldest of each owner who has too many."""
+    """The oldest of every owner who has too many."""
     counts = Counter(one.owner for one in dead)
     surplus = []
     for one in dead:
@@ -113,7 +113,7 @@ def _is_short_of_room(folder: str) -> bool:
 
 
 def remove(dead: DeadRing) -> bool:
-    """Unlink exactly that file: not a link, not one that took its name since. False: it stays."""
+    """Unlink exactly that file: not a link, nor a file that has since taken its name. False: it stays."""
     with contextlib.suppress(OSError):
         status = os.lstat(dead.path)
         if not stat.S_ISREG(status.st_mode) or status.st_ino != dead.inode:

@@ -1,5 +1,5 @@
-"""Says in a run's rings that somebody ended it, where the process itself could not: a request to terminate
-ends Python at once, and the rings of a process that was killed look the same."""
+"""Records in a run's rings that somebody ended it, when the process could not: a termination request ends
+Python at once, which leaves its rings looking like those of a killed process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WORD = 8
 
 
 def mark_interrupted(directory: Path, run: str) -> None:
-    """Mark the rings of this run that a process left open which is gone. Harmless when there are none."""
+    """Mark this run's rings that a dead process left open. Harmless if there are none."""
     for path in directory.glob(f"{run}.*.ring"):
         with contextlib.suppress(OSError, ring.RingError):
             _mark(path)

@@ -10,16 +10,16 @@ from monitor.model.run import Bound, Device
 from monitor.runs.tally import Tally
 
 PREFIX = "device."
-"""Scalars of the SDK's device lane; `sdk/device/_sums.py` names them."""
+"""Prefix of the SDK's device-lane scalars; `sdk/device/_sums.py` names them."""
 BUSY = 0.10
-"""Idle for less than this, the device is what a step takes its time for. A choice: what is left is hardly
-worth a change of the code."""
+"""If it is idle for less than this, the device itself limits the step. Our choice: what remains is hardly
+worth changing the code for."""
 ALWAYS = 0.9
-"""Share of marks with an empty queue from which on it is taken to be empty everywhere."""
+"""From this share of marks with an empty queue, it is assumed to be empty everywhere."""
 
 
 def device_times(tally: Tally, counters: Counters, scalars: Mapping[str, float], dropped: int) -> Device:
-    """From the records' device words (`tally`) and the figures by phase (`scalars`)."""
+    """From the records' device words (`tally`) and the per-phase figures (`scalars`)."""
     figures = {name.removeprefix(PREFIX): value for name, value in scalars.items() if name.startswith(PREFIX)}
     if not figures and not tally.measured:
         return Device(skipped_steps=dropped)
@@ -61,7 +61,7 @@ def _by_phase(figures: Mapping[str, float], name: str) -> dict[str, float]:
 
 
 class _Causes(NamedTuple):
-    """Seconds of an ordinary step; None: there was no window."""
+    """Seconds per ordinary step; None: there was no window."""
 
     copy: float | None = None
     sync: float | None = None
@@ -69,9 +69,9 @@ class _Causes(NamedTuple):
 
 
 def _causes(figures: Mapping[str, float], period: float, idle: float) -> _Causes:
-    """From the steps of the window, whose host is slower: it is looked at, and may have been interrupted. A
-    copy is the device's own work and takes as long in any step; what the host did counts as its part of all
-    other idle time, and of the step."""
+    """From the steps of the sampling window, in which the host is slower: it is being observed, and may have
+    been interrupted. A copy is the device's own work and takes equally long in any step; the host's delays
+    are scaled to their share of the remaining idle time, and of the step."""
     if "gap_s" not in figures:
         return _Causes()
     copy = min(figures.get("copy_idle_s", 0.0), idle)
@@ -103,6 +103,6 @@ def _bound(
 
 
 def _empty_everywhere(time: Mapping[str, float], empty: Mapping[str, float]) -> bool:
-    """The queue is empty wherever the loop is marked: the host cannot launch as fast as the device works."""
+    """The queue is empty at every mark of the loop: the host cannot launch as fast as the device works."""
     phases = [phase for phase in empty if phase != "data" and time.get(phase)]
     return bool(phases) and all(empty[phase] >= ALWAYS for phase in phases)

@@ -1,7 +1,7 @@
-"""Find rings. Every file is hostile until proven a ring: no symlinks, no devices, no huge files, no floods.
+"""Finds rings. Every file is hostile until proven a ring: no symlinks, no devices, no huge files, no floods.
 
-Who has many rings waits for who has few: the next ring is always one of the owner who has the fewest, and
-each owner's newest come first.
+Owners with many rings wait for those with few: the next ring is always taken from the owner who has the
+fewest, and each owner's newest come first.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from sdk import ring
 
 MAX_RINGS = 1024
 MAX_PER_OWNER = 512
-"""Choices: 8 GPUs with 64 workers each fit; every ring holds a descriptor."""
+"""Our choices: 8 GPUs with 64 workers each fit; every ring holds a descriptor."""
 MAX_WAITING = 1024
-"""Names of one owner that wait to be opened; the oldest beyond these are found again later."""
+"""Names of one owner that may wait to be opened; older ones are found again later."""
 NEW_PER_POLL = 256
-"""Rings opened in one poll, so that a crowd costs time in small pieces."""
+"""Rings opened per poll, so that a crowd is worked off in small pieces."""
 _FLAGS = os.O_RDONLY
-for _name in ("O_NOFOLLOW", "O_CLOEXEC", "O_NONBLOCK", "O_BINARY"):  # what the platform has
+for _name in ("O_NOFOLLOW", "O_CLOEXEC", "O_NONBLOCK", "O_BINARY"):  # if the platform has them
     _FLAGS |= getattr(os, _name, 0)
 _FULL = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A ring file, opened and checked by size, type and owner."""
+    """A ring file, opened, with size, type and owner checked."""
 
     candidate: Candidate
     fd: int
@@ -51,7 +51,7 @@ class Found:
 
 
 class Discovery:
-    """Hands out each ring once, until told that the ring was released."""
+    """Hands out each ring once, until it is released."""
 
     def __init__(self, directories: Sequence[Path], trouble: Trouble, run: str | None = None) -> None:
         places = dict.fromkeys(Path(directory) for directory in directories)
@@ -63,16 +63,16 @@ class Discovery:
         self._waiting: dict[int, deque[Candidate]] = {}
         """Owner → its candidates, the next one at the right end."""
         self._left_behind: dict[int, set[Folder]] = {}
-        """Owner → folders with more of their names than may wait."""
+        """Owner → folders with more of its names than may wait."""
 
     def look(self) -> None:
-        """See what is new in the folders."""
+        """Collect what is new in the folders."""
         for folder in self.folders:
             self._queue(folder.look())
 
     def take(self) -> list[Found]:
-        """New rings, always of the owner who has the fewest, as many as there is room for. The caller
-        owns the descriptors."""
+        """New rings, always from the owner with the fewest, as many as there is room for. The caller owns the
+        descriptors."""
         found: list[Found] = []
         room = min(MAX_RINGS - self.held.total(), NEW_PER_POLL)
         owners = set(self._waiting)
@@ -90,7 +90,7 @@ class Discovery:
 
     @property
     def waiting(self) -> dict[int, int]:
-        """Owner → rings that wait for room or for their turn."""
+        """Owner → rings waiting for room or their turn."""
         return {owner: len(queue) for owner, queue in self._waiting.items()}
 
     def _queue(self, candidates: Sequence[Candidate]) -> None:
@@ -106,7 +106,7 @@ class Discovery:
             self._waiting[owner] = deque(kept)
 
     def _note_surplus(self, owner: int, candidates: Sequence[Candidate]) -> None:
-        """Count once what has to wait because its owner has used their share."""
+        """Count, once, what has to wait because its owner's share is used up."""
         new = [candidate.name for candidate in candidates if candidate.owner == owner]
         surplus = self.held[owner] + len(self._waiting[owner]) - MAX_PER_OWNER
         self.trouble.note(owner, "rings", f"{new[0]}: more than {MAX_PER_OWNER}", min(surplus, len(new)))
@@ -117,8 +117,8 @@ class Discovery:
         self._left_behind.setdefault(candidate.owner, set()).add(candidate.folder)
 
     def _next(self, owner: int) -> Found | None:
-        """This owner's next ring, or None: there is no more, or it has had its share. Raises `OSError`
-        when no more files can be opened."""
+        """This owner's next ring, or None if there are no more or its share is used up. Raises `OSError` when
+        no more files can be opened."""
         queue = self._waiting[owner]
         while queue and self.held[owner] < MAX_PER_OWNER:
             candidate = queue[-1]
@@ -145,7 +145,7 @@ class Discovery:
         return self._checked(candidate, fd)
 
     def _checked(self, candidate: Candidate, fd: int) -> Found | None:
-        """The name may refer to another file by now: what counts is the one that was opened."""
+        """The name may refer to another file by now: what counts is the file that was opened."""
         status = os.fstat(fd)
         found = Found(candidate, fd, status.st_dev, status.st_ino, status.st_uid)
         if not stat.S_ISREG(status.st_mode) or not ring.DATA_AT < status.st_size <= MAX_FILE_BYTES:
@@ -160,25 +160,25 @@ class Discovery:
         return None
 
     def closed(self, found: Found) -> None:
-        """Its descriptor was closed: from now on another file may get its inode."""
+        """Its descriptor was closed: another file may now get its inode."""
         self._open.discard(found.identity)
 
     def released(self, found: Found) -> None:
-        """A ring was released: its owner may have another one."""
+        """A ring was released: its owner may have another."""
         self.held[found.owner] -= 1
         if self.held[found.owner] <= 0:
             del self.held[found.owner]
 
     def put_back(self, found: Found, why: str = "gave way") -> None:
-        """Release a ring, for an owner who has fewer or for want of memory; it waits for room again."""
+        """Release a ring, in favour of an owner with fewer or for lack of memory; it queues up again."""
         self.closed(found)
         self.released(found)
         self.trouble.note(found.owner, "rings", f"{found.candidate.name}: {why}")
         self._waiting.setdefault(found.owner, deque()).appendleft(found.candidate)
 
     def givers(self) -> Counter[int]:
-        """Owner → how many of its rings must give way so that those who have fewer get their share: of
-        all there are, the owner with the most always gives, one at a time."""
+        """Owner → how many of its rings must give way so that owners with fewer get their share: the owner
+        with the most always gives, one at a time."""
         held, waiting, gives = Counter(self.held), self.waiting, Counter[int]()
         room = MAX_RINGS - held.total()
         for _ in range(NEW_PER_POLL):

@@ -13,7 +13,7 @@ from monitor.runs.trouble import Trouble
 
 MAX_ENDED = 256
 MAX_ENDED_PER_OWNER = 128
-"""Choices: what a person scrolls through; older runs are in the history."""
+"""Our choices: as many as a person would scroll through; older runs are in the history."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class EndedRun:
 
 
 class EndedRuns:
-    """In view for some minutes. Of too many the oldest leave early, from the owner who has the most."""
+    """Shown for some minutes. If there are too many, the oldest of the owner with the most leave early."""
 
     def __init__(self, keep_seconds: float, trouble: Trouble) -> None:
         self.keep_seconds = keep_seconds
@@ -41,14 +41,14 @@ class EndedRuns:
         self._runs[key] = EndedRun(run, at)
 
     def revive(self, key: RunKey) -> tuple[Rank, ...]:
-        """Another rank of a run that seemed to be over has turned up: the ranks known before."""
+        """Another rank of an apparently finished run has turned up: returns the ranks known before."""
         known = self._runs.pop(key, None)
         if known is not None:
             self._revived[key] = known.run.ranks
         return self._revived.get(key, ())
 
     def forget_revived(self, live: Collection[RunKey]) -> None:
-        """Only runs that go on need their earlier ranks."""
+        """Only live runs need their earlier ranks."""
         self._revived = {key: ranks for key, ranks in self._revived.items() if key in live}
 
     def expire(self, now: Moment) -> None:
@@ -57,7 +57,7 @@ class EndedRuns:
             del self._runs[key]
 
     def cut(self) -> None:
-        """After everything was in view once: down to what may stay."""
+        """Once everything has been shown: reduce to what may stay."""
         counts = Counter(owner for owner, _ in self._runs)
         while counts:
             owner, most = counts.most_common(1)[0]

@@ -19,14 +19,14 @@ BUCKET_NS = 5 * 10**9
 BUCKET_STEPS = 8
 """The rolling window: 12 buckets of at least 5 s and 8 steps, so about the last minute."""
 TAIL = 256
-"""Newest steps kept per phase, for the quantiles of a phase."""
+"""Latest steps kept per phase, for its quantiles."""
 STRETCH_NS = 10**9
-"""Steps are added up in stretches of a second at most."""
+"""Steps are summed in stretches of at most a second."""
 _BOUNDS = [int(bound * 1e9) for bound in STEP_BUCKETS]
 
 
 def count(counters: Counters, columns: Columns) -> None:
-    """Add a batch to what only grows."""
+    """Add a batch to the counters that only grow."""
     counters.bad += columns.bad
     if columns.first == 1 and columns.begin:
         counters.first_begin_ns = columns.begin[0]
@@ -48,7 +48,7 @@ def count(counters: Counters, columns: Columns) -> None:
 
 
 def _count_histogram(counters: Counters, columns: Columns) -> None:
-    """Bucket counts, and the newest step of each bucket as its example."""
+    """Bucket counts, and the latest step of each bucket as its example."""
     ordered = sorted(columns.raw)
     wanted = set()
     passed = 0
@@ -74,7 +74,7 @@ class Rolling:
         self.closed: deque[Tally] = deque(maxlen=BUCKETS - 1)
         self.open = Tally()
         self.before = Tally()
-        """Every bucket that was ever closed, added up."""
+        """The sum of every bucket ever closed."""
         self._recent: Tally | None = None
         self._merged: Tally | None = None
         self._whole: Tally | None = None
@@ -90,20 +90,20 @@ class Rolling:
             self._recent = self._usual = None
 
     def whole(self) -> Tally:
-        """The run from its first steady step on."""
+        """The run from its first steady step."""
         if self._whole is None:
             self._whole = Tally.of(self.before, self.open)
         return self._whole
 
     def tally(self) -> Tally:
-        """The last minute; its closed buckets are added up only when there is another one."""
+        """The last minute; closed buckets are summed only when one is added."""
         if self._merged is None:
             self._recent = self._recent or Tally.of(*self.closed)
             self._merged = Tally.of(self._recent, self.open)
         return self._merged
 
     def usual(self) -> Usual | None:
-        """The usual step by now; renewed once per bucket, None while there are few steps."""
+        """The usual step at present; updated once per bucket, None while there are few steps."""
         if self._usual is None:
             tally = self.tally()
             if tally.steady.count >= 16:
@@ -114,14 +114,14 @@ class Rolling:
 
 
 class RankFigures:
-    """Everything `Rank` says about steps."""
+    """Everything `Rank` reports about steps."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self.names = names
         self.rolling = Rolling()
         self.stalls = StallBook(names)
         self.timeline: Timeline | None = Timeline(names)
-        """None once another rank has turned out to be the run's first: the run shows that one's."""
+        """None once another rank proves to be the run's first: the run shows that one's."""
         self.tails: dict[int, deque[int]] = {}
         self.first_begin_ns: int | None = None
         self.last_end_ns: int | None = None
@@ -133,18 +133,18 @@ class RankFigures:
         return self.rolling.whole()
 
     def rename(self, names: tuple[str, ...]) -> None:
-        """The writer has named another phase of its own."""
+        """The writer has named another custom phase."""
         self.names = self.stalls.names = names
         if self.timeline is not None:
             self.timeline.names = names
 
     def keep_timeline(self, wanted: bool) -> None:
-        """One that is wanted late begins now."""
+        """A timeline first wanted later starts now."""
         if wanted != (self.timeline is not None):
             self.timeline = Timeline(self.names) if wanted else None
 
     def add(self, columns: Columns) -> None:
-        """A batch in order; warm-up and sampled steps are left out of everything but the clock."""
+        """A batch, in order; warm-up and sampled steps count only for the clock."""
         if not len(columns):
             return
         if self.first_begin_ns is None:
@@ -159,7 +159,7 @@ class RankFigures:
             self._add_stretches(columns, device)
 
     def _add_stretches(self, columns: Columns, device: tuple[int, int, int, int]) -> None:
-        """A tick's batch is one stretch, that of a late start many."""
+        """A tick's batch is one stretch; after a late start it is many."""
         start, stop = 0, len(columns)
         while start < stop:
             end = max(bisect_right(columns.end, self._stretch_end(columns.end[start]), start), start + 1)
@@ -168,8 +168,8 @@ class RankFigures:
             start = end
 
     def _stretch_end(self, first_ns: int) -> int:
-        """Cut at whole seconds, so that a late start fills the timeline as an early one does; where there is
-        no timeline to fill, a second later."""
+        """Cut at whole seconds, so that a late start fills the timeline like an early one; without a
+        timeline, one second later."""
         if self.timeline is None:
             return first_ns + STRETCH_NS
         width = min(STRETCH_NS, self.timeline.width)
@@ -190,7 +190,7 @@ class RankFigures:
             self.timeline.add(columns.end[-1], columns.numbers[0], tally, kinds, known)
 
     def phases(self, tally: Tally, counters: Counters) -> tuple[Phase, ...]:
-        """Shares of `tally` (they sum to 1), quantiles of the newest steps, totals of the run."""
+        """Shares of `tally` (summing to 1), quantiles of the latest steps, totals of the run."""
         shares = tally.shares(self.names)
         totals: dict[str, int] = {}
         tails: dict[str, list[int]] = {}
@@ -200,7 +200,7 @@ class RankFigures:
                 totals[name] = totals.get(name, 0) + total
                 tails.setdefault(name, sorted(self.tails.get(phase, ())))
         totals["other"] = totals.get("other", 0) + counters.other_ns
-        # What gpumon cost is in the phases it was spent in, and goes from each in proportion.
+        # gpumon's own cost sits in the phases where it was spent; it is taken out of each in proportion.
         mean = min(tally.total_ns, tally.net_ns) / tally.steps / 1e9 if tally.steps else 0.0
         return tuple(
             _phase(name, shares.get(name, 0.0), mean, total, tails.get(name))

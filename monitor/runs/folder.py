@@ -1,7 +1,7 @@
-"""One directory of rings: which names in it may be rings, and which of them are new.
+"""One directory of rings: which of its names may be rings, and which of those are new.
 
-Everybody may write there, so nothing depends on how much is in it: a crowded folder is listed a slice a
-poll, and what is known of it is only forgotten after a listing that came to its end.
+Everybody may write there, so nothing depends on how much it contains: a crowded folder is listed one slice
+per poll, and names are forgotten only after a complete listing.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from monitor.runs.trouble import Trouble
 from sdk import ring
 
 SLICE = 16_384
-"""Names looked at in one poll."""
+"""Names examined per poll."""
 REMEMBERED = 65_536
-"""Names kept in mind; of more than these, the ones that are no rings are looked at again each time."""
+"""Names remembered; beyond this, names that are not rings are examined again each time."""
 MAX_FILE_BYTES = ring.DATA_AT + 2 * ring.MAX_BYTES
 FRESH_NS = 100_000_000
-"""A name added so soon after another may leave the folder's time as it was: look once more."""
+"""A name added this soon after another may not change the folder's mtime: look once more."""
 _FLAGS = os.O_RDONLY
-for _name in ("O_DIRECTORY", "O_NOFOLLOW", "O_CLOEXEC"):  # what the platform has
+for _name in ("O_DIRECTORY", "O_NOFOLLOW", "O_CLOEXEC"):  # if the platform has them
     _FLAGS |= getattr(os, _name, 0)
 
 
@@ -46,29 +46,29 @@ class Candidate:
 
     @property
     def is_worker(self) -> bool:
-        """By its name, which decides nothing but the order within one owner's own rings."""
+        """Judged by its name, which only affects the order among one owner's rings."""
         return ".w" in self.name
 
 
 class Folder:
-    """Looked at once a poll; unchanged, that is one system call."""
+    """Checked once a poll; if unchanged, that is one system call."""
 
     def __init__(self, path: Path, run: str | None, trouble: Trouble) -> None:
         self.path = path
         self.run = run
-        """Rings of this run only, when one was named."""
+        """Only this run's rings, if one was named."""
         self._trouble = trouble
         self._listing: Iterator[os.DirEntry[str]] | None = None
         self._changed = -1
-        """The folder's time when it was last listed to the end; -1: list it anyway."""
+        """The folder's mtime at the last complete listing; -1: list it anyway."""
         self._stamp = -1
         self._pass = 0
         self._seen: dict[tuple[int, str], int] = {}
-        """(inode, name) of what was handed out or refused → the listing it was last in."""
+        """(inode, name) of everything handed out or refused → the listing it was last in."""
         self._distrust: str | None = None
 
     def look(self) -> list[Candidate]:
-        """Names that are new since they were last seen, at most a slice."""
+        """Names that are new since the last time, at most a slice."""
         try:
             if self._listing is None and not self._begin():
                 return []
@@ -81,7 +81,7 @@ class Folder:
         return []
 
     def look_again(self) -> None:
-        """Something was left behind for want of room: list the folder once more, changed or not."""
+        """Something was left behind for lack of room: list the folder again, changed or not."""
         self._changed = self._stamp = -1
 
     def forget(self, name: str, inode: int) -> None:
@@ -89,13 +89,13 @@ class Folder:
         self._seen.pop((inode, name), None)
 
     def stop(self) -> None:
-        """Leave a listing where it is; what is known stays known."""
+        """Abandon a listing; what is known stays known."""
         if self._listing is not None:
             self._listing.close()  # type: ignore[attr-defined]
         self._listing, self._changed = None, -1
 
     def _begin(self) -> bool:
-        """Open the folder for a listing; False when there is no need, or it is not to be trusted."""
+        """Open the folder for a listing; False if there is no need, or it cannot be trusted."""
         status = os.lstat(self.path)
         if status.st_mtime_ns == self._changed or not self._is_trusted(status):
             return False
@@ -113,7 +113,7 @@ class Folder:
         return distrust is None
 
     def _is_wanted(self, name: str) -> bool:
-        """Further trainings of the same command have the run's id with a number behind it."""
+        """Further trainings of the same command append a number to the run's id."""
         if self.run is None:
             return True
         run, _, number = name.partition(".")[0].removeprefix(self.run).partition("-")
@@ -166,8 +166,8 @@ def _open(path: Path, checked: os.stat_result) -> Iterator[os.DirEntry[str]]:
 
 
 def _distrust(status: os.stat_result) -> str | None:
-    """Why not to read a folder; whoever owns it can take other people's rings away. Root may look into
-    any user's folder."""
+    """Why a folder must not be read: its owner could remove other people's rings. Root may read any user's
+    folder."""
     if stat.S_ISLNK(status.st_mode):
         return "is a symbolic link"
     if not stat.S_ISDIR(status.st_mode):

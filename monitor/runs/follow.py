@@ -1,4 +1,4 @@
-"""Follow one ring: new records, liveness, meta and scalars, all with `pread`."""
+"""Follows one ring: new records, liveness, meta and scalars, all with `pread`."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from monitor.runs.workers import WorkerFigures
 from sdk import ring
 
 BATCH = 4096
-"""A choice: 1 MiB of records at a time."""
+"""Our choice: 1 MiB of records at a time."""
 MAX_RECORDS = 1 << 17
-"""Records taken from one ring in one poll; the rest waits for the next."""
+"""Records taken from one ring per poll; the rest waits for the next."""
 MOST_STEPS = 1 << 50
 FUTURE_NS = 2 * 10**9
 DAY_NS = 86400 * 10**9
-"""Limits of what a ring may claim: a step number, a time ahead of our clock, a wall clock ahead of ours."""
+"""Limits on what a ring may claim: a step number, a time ahead of our clock, a wall clock ahead of ours."""
 MOST_PROBED = float(1 << 62)
 MOST_SCALAR = 1e300
-"""Beyond these a value is no measurement, and adding it up or rounding it could fail."""
+"""Beyond these a value is not a measurement, and summing or rounding it could fail."""
 HURRY_SHARE = 16
-"""A writer that fills more than this part of its ring between two polls is read in every one."""
+"""A writer that fills more than this fraction of its ring between two polls is read in every poll."""
 MAX_TRIES = 10
-"""Polls in a row that may fail to read a file before it is given up."""
+"""Consecutive polls that may fail to read a file before giving up."""
 
 
 class NotReady(ring.RingError):
-    """Look again at the next poll."""
+    """Try again at the next poll."""
 
 
 class Follower:
@@ -68,16 +68,16 @@ class Follower:
         self.alive = True
         self.ended_wall: float | None = None
         self.ended_at: float | None = None
-        """When it ended, on the reader's monotonic clock; before it began when it ended before us."""
+        """When it ended, on the reader's monotonic clock; may predate the reader itself."""
         self.failures = 0
         self.waits = False
-        """It was not read in this poll, and is shown as it was."""
+        """Not read in this poll, and shown as it was."""
         self.shown: Rank | None = None
         self._polled = False
         self._hurries = False
 
     def _catch_up(self) -> None:
-        """A daemon that was restarted: what the ring has overwritten since comes from the sink."""
+        """After a daemon restart: what the ring has since overwritten comes from the sink."""
         if self.sink is None or self.figures is None or not self.stored:
             return
         if self.header.head <= self.header.slots:
@@ -102,7 +102,7 @@ class Follower:
 
     @property
     def run(self) -> tuple[int, str]:
-        """Which run this is a ring of: only rings of one owner are ever put together."""
+        """The run this ring belongs to: only rings of one owner are ever combined."""
         return self.found.owner, self.meta.run
 
     def _identity(self, now: Moment) -> RingIdentity:
@@ -114,7 +114,8 @@ class Follower:
             run=run_id(meta.run, self.owner),
             rank=meta.rank,
             kind=meta.kind,
-            # A claim may be of an earlier boot, not of one to come: steps dated in the future never expire.
+            # A claim may date from an earlier boot, but not from the future: steps dated there would never
+            # expire.
             wall_offset_ns=min(claimed, ours + DAY_NS),
             phases=meta.phase_names,
             owner=self.owner,
@@ -122,14 +123,14 @@ class Follower:
 
     @property
     def started_wall(self) -> float:
-        """Wall time of the start; not later than the clocks allow, whatever the ring claims."""
+        """Wall time of the start; never later than the clocks allow, whatever the ring claims."""
         wall_ns = min(self.header.started_wall_ns, self.header.started_mono_ns + self.identity.wall_offset_ns)
         return max(0, wall_ns) / 1e9
 
     def poll(self, now: Moment, limit: int, *, with_meta: bool = True) -> None:
-        """Read what is new, at most `limit` records, and the meta when it has changed. Raises `RingError`
-        when the file has gone bad, and `OSError` when it cannot be read now."""
-        # Asked before the records are read: a writer that is gone by now has written its last.
+        """Read what is new, at most `limit` records, and the meta if it has changed. Raises `RingError` if
+        the file has gone bad, and `OSError` if it cannot be read now."""
+        # Asked before reading the records: a writer that is gone by now has written its last.
         pid = writer_pid(self.fd, self.header, self.owner)
         self.header = self._read_header()
         if pid is not None:
@@ -150,8 +151,8 @@ class Follower:
 
     @property
     def may_wait(self) -> bool:
-        """Whether it need not be read in every poll: a rank that is known, not the first one of its run, and
-        not about to overwrite what was not read yet."""
+        """Whether it need not be read in every poll: a known rank, not its run's first, and not about to
+        overwrite unread records."""
         follows = self.figures is not None and self.figures.timeline is None
         return self.alive and self._polled and follows and self.shown is not None and not self._hurries
 
@@ -182,8 +183,8 @@ class Follower:
             self.cursor = block.cursor
 
     def _give_up(self) -> None:
-        """A dead writer's records that never became whole will not do so any more: they are lost. So are
-        the steps it had done and not written yet."""
+        """A dead writer's incomplete records will never be completed: they are lost. So are the steps it
+        finished but had not written."""
         last = self.header.head
         if self.header.state == ring.S_RUNNING:
             last = max(last, self.header.closed)
@@ -195,7 +196,7 @@ class Follower:
                 self.sink.records(self.identity, None, self.counters)
 
     def _account(self, block: ring.Block, now: Moment) -> None:
-        """Every record into the figures; only those not stored before into counters and sink."""
+        """Every record goes into the figures; only those not stored before into counters and sink."""
         columns = Columns(block, _latest_ns(now)) if block.count else None
         new = block.cursor - max(self.cursor, self.stored)
         if new > 0:
@@ -219,11 +220,11 @@ class Follower:
         self.scalars = {
             name: value
             for name, value in pairs
-            if abs(value) < (MOST_PROBED if "." in name else MOST_SCALAR)  # NaN is not
+            if abs(value) < (MOST_PROBED if "." in name else MOST_SCALAR)  # false for NaN
         }
 
     def _finish(self, now: Moment) -> None:
-        """The writer is gone and everything it wrote is read: nothing can change any more."""
+        """The writer is gone and everything it wrote has been read: nothing can change any more."""
         self.alive = False
         offset = self.identity.wall_offset_ns
         ended = self.header.ended_mono_ns
@@ -231,18 +232,18 @@ class Follower:
             ended = self.figures.last_end_ns or 0
         wall = (ended + offset) / 1e9 if ended else now.wall
         self.ended_wall = min(max(wall, self.started_wall), now.wall)
-        # The wall clock may have been set since, so it only counts for what ended before we looked.
+        # The wall clock may have been set since, so it only counts for what ended before the first poll.
         self.ended_at = now.monotonic - (0.0 if self._polled else now.wall - self.ended_wall)
         self.close()
 
     def break_off(self, now: Moment) -> None:
-        """The file has gone bad: what was read of it stays."""
+        """The file has gone bad: keep what was read of it."""
         self.alive = False
         self.ended_wall, self.ended_at = now.wall, now.monotonic
         self.close()
 
     def state(self) -> RunState:
-        """Without looking at time: whether it is stalled is for the caller to see."""
+        """Regardless of time: the caller decides whether it is stalled."""
         if self.header.state in (ring.S_ENDED, ring.S_INTERRUPTED):
             return "ended"
         if self.header.state == ring.S_FAILED:
@@ -257,6 +258,6 @@ class Follower:
 
 
 def _latest_ns(now: Moment) -> int:
-    """No record can have ended later. The clock is read here and now: since the tick began its writer has
-    gone on, for as long as the tick takes."""
+    """No record can have ended later. The clock is read here rather than per tick: the writer keeps going
+    while the tick runs."""
     return max(int(now.monotonic * 1e9), time.monotonic_ns()) + FUTURE_NS

@@ -1,8 +1,8 @@
 """Which GPU a rank trains on.
 
-The device's own uuid is certain; so is the driver naming the rank's pid. An index in
-CUDA_VISIBLE_DEVICES is only used when nothing better is known: inside a container it counts the
-container's GPUs, and CUDA may order devices by speed rather than by bus.
+The device's own uuid is certain; so is the driver listing the rank's pid. An index in CUDA_VISIBLE_DEVICES is
+used only if nothing better is known: inside a container it counts the container's GPUs, and CUDA may order
+devices by speed rather than by bus.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def gpu_of(meta: Meta, config: Mapping[str, Any], pid: int, gpus: Sequence[Gpu])
 def _by_index(
     device: str | None, config: Mapping[str, Any], among: Sequence[Gpu], gpus: Sequence[Gpu]
 ) -> Gpu | None:
-    """`cuda:1` is the second visible device; trusted only when it can be right."""
+    """`cuda:1` is the second visible device; trusted only if it can be right."""
     if device is None or not device.startswith("cuda"):
         return None
     _, _, number = device.partition(":")
@@ -41,14 +41,14 @@ def _by_index(
 
 
 def visible_gpus(config: Mapping[str, Any], device: str | None, gpus: Sequence[Gpu]) -> tuple[str, ...]:
-    """GPUs this run could use; all of them when nothing restricts it and it trains on one."""
+    """GPUs this run could use; all of them if nothing restricts it and it trains on one."""
     if _setting(config) is None and not (device or "").startswith("cuda"):
         return ()
     return tuple(gpu.uuid for gpu in _visible(config, gpus))
 
 
 def _visible(config: Mapping[str, Any], gpus: Sequence[Gpu]) -> list[Gpu]:
-    """CUDA's own reading of the list: it ends at the first entry that names no device."""
+    """As CUDA reads the list: it ends at the first entry that names no device."""
     setting = _setting(config)
     if setting is None:
         return list(gpus)
@@ -72,7 +72,7 @@ def _setting(config: Mapping[str, Any]) -> str | None:
 
 
 def _by_uuid(uuid: str | None, gpus: Sequence[Gpu]) -> Gpu | None:
-    """Exact, or a prefix that fits one GPU only; torch leaves the "GPU-" out."""
+    """Exact, or a prefix that matches only one GPU; torch omits the "GPU-"."""
     wanted = _bare(uuid or "")
     if len(wanted) < 4:
         return None

@@ -1,4 +1,4 @@
-"""Ranks into runs, and runs with their GPUs and processes."""
+"""Combines ranks into runs, and runs with their GPUs and processes."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Group:
 
     key: RunKey
     trainers: list[Follower]
-    """By rank; at least one. When a rank has several rings (a restarted rank of an elastic job), the
-    newest counts."""
+    """By rank; at least one. If a rank has several rings (a restarted rank of an elastic job), the newest
+    counts."""
     workers: list[Follower]
     older: list[Follower]
     """Rings of ranks that have a newer one."""
@@ -47,7 +47,7 @@ class Group:
 
 
 def group(followers: Sequence[Follower]) -> tuple[list[Group], list[Follower]]:
-    """Rings as runs, and the workers that belong to none. Only rings of one owner share a run."""
+    """Rings as runs, and the workers that belong to none. Only rings of one owner can share a run."""
     rings: dict[RunKey, list[Follower]] = {}
     for follower in followers:
         rings.setdefault(follower.run, []).append(follower)
@@ -73,8 +73,8 @@ def make_run(
     processes: Sequence[Process],
     before: Sequence[Rank] = (),
 ) -> Run:
-    """One run from its rings; figures of the whole run are those of its first rank. `before`: ranks whose
-    rings were released when the run seemed to be over."""
+    """One run from its rings; whole-run figures are those of its first rank. `before`: ranks whose rings were
+    released when the run seemed to be over."""
     trainers, workers = rings.trainers, rings.workers
     by_pid = {process.pid: process for process in processes}
     made = {one.meta.rank: _rank(one, workers, now, gpus, by_pid) for one in trainers}
@@ -132,8 +132,8 @@ def make_run(
 
 
 def _timeline(trainers: Sequence[Follower]) -> Timeline:
-    """The first rank's. The others' would never be shown, and are most of what a run of many ranks costs in
-    memory."""
+    """The first rank's. The others' would never be shown, yet take most of the memory of a run with many
+    ranks."""
     for at, trainer in enumerate(trainers):
         if trainer.figures is not None:
             trainer.figures.keep_timeline(at == 0)
@@ -174,7 +174,7 @@ def _rss(trainer: Follower, process: Process | None) -> float | None:
 
 
 def run_state(ranks: Sequence[RunState]) -> RunState:
-    """Live while any rank is; a run without live ranks is what went worst."""
+    """Live while any rank is; without live ranks, the worst outcome counts."""
     worst: tuple[RunState, ...] = ("stalled", "running", "killed", "failed")
     for state in worst:
         if state in ranks:
@@ -227,5 +227,5 @@ def _least(values: Sequence[float | None]) -> float | None:
 
 @lru_cache(maxsize=1024)
 def _without_secrets(command: str | None) -> str | None:
-    """The SDK takes them out; one of an older version did not."""
+    """The SDK removes them, but older versions did not."""
     return None if command is None else redact_text(command)

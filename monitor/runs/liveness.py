@@ -1,8 +1,8 @@
 """Whether a ring's writer is still alive, and its pid on the host.
 
-On POSIX the writer holds a lock on its file and the kernel answers for it: freed within a
-millisecond of a kill -9, never inherited by forked workers, and with the pid as *this* process sees
-it, even when the writer is in another pid namespace. Elsewhere pid and creation time must do.
+On POSIX the writer holds a lock on its file and the kernel answers for it: released within a millisecond of a
+kill -9, never inherited by forked workers, and with the pid as *this* process sees it, even if the writer is
+in another pid namespace. Elsewhere pid and creation time must do.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ if sys.platform != "win32":
 _BSD = sys.platform == "darwin" or "bsd" in sys.platform
 _FLOCK = "qqihh" if _BSD else "hhqqi4x"
 UNSEEN = 0
-"""The pid of a writer in a pid namespace that this process cannot look into."""
+"""The pid of a writer in a pid namespace this process cannot see into."""
 
 
 def writer_pid(fd: int, header: Header, owner: int) -> int | None:
-    """Host pid of the live writer, `UNSEEN` when it lives where its pid means nothing to us, or None
-    when it is gone."""
+    """Host pid of the live writer, `UNSEEN` if its pid means nothing to us, or None if it is gone."""
     if header.pid == os.getpid() and owner == own_uid():
         return header.pid  # the kernel does not report a process's own locks to itself
     if sys.platform == "win32":
@@ -47,8 +46,8 @@ def _lock_holder(fd: int, header: Header, owner: int) -> int | None:
 
 
 def _belongs_to(pid: int, owner: int) -> bool:
-    """A pid in a ring is a claim: believed only of processes of the ring's owner."""
-    import psutil  # rarely needed, and it takes its time
+    """A pid in a ring is a claim, believed only if the process belongs to the ring's owner."""
+    import psutil  # rarely needed, and slow to import
 
     try:
         return psutil.Process(pid).uids().effective == owner
@@ -69,7 +68,7 @@ def _parse(answer: bytes) -> tuple[int, int]:
 
 
 def _same_process(header: Header) -> bool:
-    """The pid exists and, when the writer noted its creation time, was created then."""
+    """The pid exists and, if the writer recorded its creation time, was created then."""
     import psutil
 
     try:

@@ -1,4 +1,4 @@
-"""The meta JSON of a ring, made safe: right types, bounded lengths, nothing else."""
+"""The meta JSON of a ring, sanitized: right types, bounded lengths, nothing else."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sdk import ring
 
 _TEXT = 512
 _ITEMS = 256
-"""Choices: characters of a text and entries of a list that are kept."""
+"""Our choices: how many characters of a text and entries of a list are kept."""
 _ID = frozenset(string.ascii_letters + string.digits + "._-:")
 
 
@@ -65,7 +65,7 @@ def parse_meta(raw: dict[str, Any]) -> Meta:
 
 
 def clean(value: Any, depth: int = 8) -> Any:
-    """JSON from a stranger, made safe to encode again: no lone surrogates, no huge numbers, no depth."""
+    """Untrusted JSON, made safe to encode again: no lone surrogates, huge numbers or deep nesting."""
     if isinstance(value, dict) and depth:
         pairs = list(value.items())[:_ITEMS]
         return {_text(key, 128) or "": clean(inner, depth - 1) for key, inner in pairs}
@@ -96,14 +96,14 @@ def _text(value: Any, limit: int = _TEXT) -> str | None:
 
 
 def _names(value: Any, limit: int) -> tuple[str, ...]:
-    """Names in table order; one that cannot be used still keeps its place."""
+    """Names in table order; an unusable one still keeps its place."""
     if not isinstance(value, list):
         return ()
     return tuple(_text(name, 64) or f"unnamed_{at}" for at, name in enumerate(value[:limit]))
 
 
 def _phase_names(kind: str, own: Any) -> tuple[str, ...]:
-    """A name for each of the 16 phase ids; the user's own start at 12."""
+    """A name for each of the 16 phase ids; user-defined phases start at 12."""
     fixed = ring.WORKER_PHASES if kind == ring.KIND_WORKER else ring.PHASES
     names = [*fixed, *(f"phase_{at}" for at in range(len(fixed), ring.PHASE_SLOTS))]
     if kind == ring.KIND_TRAINER:

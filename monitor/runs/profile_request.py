@@ -1,5 +1,6 @@
-"""Ask a running rank for a window of torch's profiler: a private folder beside its ring, which only the run's
-owner or root can make, and in which the rank leaves its trace. `sdk/profiling` is the other side."""
+"""Asks a running rank for a window of torch's profiler: through a private folder next to its ring, which only
+the run's owner or root can create and in which the rank leaves its trace. `sdk/profiling` is the other
+side."""
 
 from __future__ import annotations
 
@@ -22,19 +23,20 @@ from monitor.runs.liveness import writer_pid
 from sdk import ring
 
 TOGETHER = 2.5
-"""Seconds until every rank has seen its request: each looks once a second, behind a step."""
+"""Seconds until every rank has seen its request: each checks once a second, after a step."""
 State = Literal["requested", "taking", "written", "refused", "gone"]
 STATES: dict[str, State] = {ring.TAKING: "taking", ring.WRITTEN: "written", ring.REFUSED: "refused"}
 _LEVEL = 3
-"""A choice: traces shrink to a tenth at any level, and this one is several times as fast as the default."""
+"""Our choice: traces shrink to a tenth at any level, and this one is several times faster than the
+default."""
 _FLAGS = os.O_RDONLY
-for _name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC"):  # what the platform has
+for _name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC"):  # if the platform has them
     _FLAGS |= getattr(os, _name, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A window of `steps` steps, not before step `first`, given up at `until_ns` (monotonic)."""
+    """A window of `steps` steps, not before step `first`, abandoned at `until_ns` (monotonic)."""
 
     steps: int
     first: int
@@ -44,7 +46,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a request stands."""
+    """The state of a request."""
 
     state: State
     reason: str = ""
@@ -53,10 +55,10 @@ class Standing:
 
 
 class ProfileRequest:
-    """One rank. Close it in any case: that withdraws what is still open and leaves nothing behind."""
+    """One rank. Always close it: that withdraws whatever is pending and leaves nothing behind."""
 
     def __init__(self, path: Path, rank: int) -> None:
-        """Raises `UserError` when this rank cannot be asked, with the reason."""
+        """Raises `UserError` with the reason if this rank cannot be asked."""
         self.rank = rank
         self._path = path
         self._placed = False
@@ -96,7 +98,7 @@ class ProfileRequest:
         return self._header().head
 
     def place(self, wish: Wish) -> None:
-        """Ask. The folder gets its name when it is whole."""
+        """Make the request. The folder gets its final name only once it is complete."""
         try:
             made = Path(tempfile.mkdtemp(prefix=".profile-", dir=self.folder.parent))  # only for us
         except OSError as error:
@@ -115,13 +117,13 @@ class ProfileRequest:
             shutil.rmtree(made, ignore_errors=True)
 
     def _hand_over(self, *paths: Path) -> None:
-        """What root makes for a user must be that user's own."""
+        """What root creates for a user must belong to that user."""
         if own_uid() != self._owner:
             for path in paths:
                 os.chown(path, self._owner, -1, follow_symlinks=False)
 
     def standing(self) -> Standing:
-        """What the rank says; a rank that has died says nothing."""
+        """The rank's answer; a dead rank gives none."""
         header = self._header()
         alive = header.state == ring.S_RUNNING and self._alive(header)
         said = self._said()
@@ -139,7 +141,7 @@ class ProfileRequest:
         return Standing(STATES.get(str(said.get("state")), "refused"), str(said.get("reason", "")))
 
     def fetch(self, target: Path) -> None:
-        """Put the trace where it is wanted, compressed if its name says so; nobody else may read it."""
+        """Store the trace at `target`, compressed if its name says so; nobody else may read it."""
         with open(self.folder / ring.TRACE, "rb") as source, _private(target) as sink:
             shutil.copyfileobj(source, sink, 1 << 20)
 
@@ -153,7 +155,7 @@ class ProfileRequest:
 def make_wish(
     asked: Sequence[ProfileRequest], step_seconds: float | None, *, steps: int, stacks: bool, timeout: float
 ) -> Wish:
-    """One for all: several ranks take the same steps, so that their collectives can be compared."""
+    """One for all ranks: they record the same steps, so that their collectives can be compared."""
     first = 0
     if len(asked) > 1:
         ahead = math.ceil(TOGETHER / (step_seconds or TOGETHER)) + 1

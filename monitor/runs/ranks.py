@@ -18,9 +18,9 @@ from sdk.statistics import overhead_ratio
 
 STALLED_SECONDS = 10.0
 STALLED_TIMES_MEDIAN = 20.0
-"""Judgement: an open phase counts as stalled beyond both."""
+"""A judgement: an open phase counts as stalled beyond both."""
 STALLED_OWN_PHASE_SECONDS = 120.0
-"""Validation and checkpoints may take this long before they look like a hang."""
+"""Validation and checkpoints may take this long before they count as a hang."""
 
 
 def make_rank(trainer: Follower, workers: Sequence[Follower], now: Moment, gpu_uuid: str | None) -> Rank:
@@ -74,7 +74,7 @@ def _loader(trainer: Follower, workers: Sequence[Follower], phases: Sequence[Pha
 
 
 def _exemplars(counters: Counters, offset_ns: int) -> tuple[Exemplar | None, ...]:
-    """One step for each bucket that has any, in the order of the buckets."""
+    """One step for each nonempty bucket, in bucket order."""
     found: list[Exemplar | None] = [None] * len(counters.histogram)
     for place, (step, took_ns, end_ns) in counters.exemplars.items():
         if place < len(found):
@@ -83,12 +83,12 @@ def _exemplars(counters: Counters, offset_ns: int) -> tuple[Exemplar | None, ...
 
 
 def _rate(amount: int, wall_ns: int) -> float | None:
-    """Per second; what was never counted (no samples, no tokens) stays absent."""
+    """Per second; anything never counted (no samples, no tokens) stays absent."""
     return amount * 1e9 / wall_ns if amount and wall_ns else None
 
 
 def _idle_ns(figures: RankFigures, tally: Tally, now: Moment) -> int:
-    """How much longer than usual the step that is open now has taken: rates fall while it hangs."""
+    """How much longer than usual the current step has taken: rates fall while it hangs."""
     if not figures.last_end_ns or not tally.steady.count:
         return 0
     waited = int(now.monotonic * 1e9) - figures.last_end_ns
@@ -96,7 +96,7 @@ def _idle_ns(figures: RankFigures, tally: Tally, now: Moment) -> int:
 
 
 def live_phase(trainer: Follower, now: Moment) -> tuple[str | None, float | None]:
-    """The phase that is open now and for how long; (None, None) when the writer is gone.
+    """The currently open phase and its age; (None, None) if the writer is gone.
 
     A killed writer keeps the phase it died in, without an age.
     """
@@ -113,7 +113,7 @@ def live_phase(trainer: Follower, now: Moment) -> tuple[str | None, float | None
 
 
 def _state(trainer: Follower, phase: str | None, live: float | None) -> RunState:
-    """Running becomes stalled when the open phase is far older than a step ever takes."""
+    """Running becomes stalled once the open phase is far older than any step."""
     state = trainer.state()
     if state != "running" or live is None or not trainer.counters.read or trainer.figures is None:
         return state
@@ -126,14 +126,14 @@ def _state(trainer: Follower, phase: str | None, live: float | None) -> RunState
 
 
 def _longest(figures: RankFigures, name: str) -> float:
-    """Longest this phase has taken of late, in seconds."""
+    """The longest this phase has taken recently, in seconds."""
     tails = [tail for phase, tail in figures.tails.items() if figures.names[phase] == name]
     return max((max(tail) for tail in tails if tail), default=0) / 1e9
 
 
 def _overhead(trainer: Follower, tally: Tally) -> float | None:
     """What recording has cost so far (marks, sampling, the probe, starting, loader workers), as a share of
-    the run's time; None for a short run. A writer that does not say has at least the cost that is in its
+    the run's time; None for a short run. If the writer does not report it, it is at least the cost in its
     records."""
     figures, header = trainer.figures, trainer.header
     if figures is None or figures.last_end_ns is None:

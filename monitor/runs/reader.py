@@ -1,7 +1,7 @@
-"""`RunReader`: every ring of some directories, read at each poll, as training runs.
+"""`RunReader`: every ring in the given directories, read at each poll and presented as training runs.
 
-Rings come from strangers. Whatever is wrong with one costs its own owner that ring, is counted, and
-nobody else notices: there is a guard around each ring and around each run.
+Rings come from strangers. Whatever is wrong with one costs its owner that ring, is counted, and affects
+nobody else: each ring and each run is guarded.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from monitor.runs.trouble import Reason, Trouble
 from sdk.ring import RingError
 
 KEEP_ENDED_SECONDS = 600.0
-"""How long a run that is over stays in the snapshot."""
+"""How long a finished run stays in the snapshot."""
 MAX_WORKERS = 64
-"""Dead workers of one rank kept for its loader figures."""
+"""Dead workers per rank that are kept for its loader figures."""
 POLL_RECORDS = 8 * MAX_RECORDS
-"""Records taken in one poll from all rings; every owner may have an equal part of them."""
+"""Records taken per poll from all rings, split equally among the owners."""
 LEAST_RECORDS = 256
-"""Every owner gets at least these, however many owners there are."""
+"""Every owner gets at least this many, however many owners there are."""
 NO_MEMORY = "no memory"
 TURN_RINGS = 16
 MOST_TURNS = 4
-"""Ranks of one run that are read in every poll: as many as the largest machines have GPUs. Of a run with
-more, each waits its turn, for so many polls at most: the figures of its ranks are a few seconds old then. Its
-first rank, which stands for the run, never waits."""
+"""Ranks of one run that are read in every poll: as many as the largest machines have GPUs. In larger runs the
+ranks take turns, waiting at most `MOST_TURNS` polls, so their figures may be a few seconds old. The first
+rank, which represents the run, never waits."""
 META_PER_POLL = 64
-"""Rings of one owner whose new meta is read in one poll: that is 62 kB of JSON each."""
+"""Rings of one owner whose new meta is read per poll: up to 62 kB of JSON each."""
 
 
 class RunReader:
-    """Not thread-safe: one thread polls and asks."""
+    """Not thread-safe: one thread both polls and queries."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class RunReader:
         self.discovery = Discovery(directories, self.trouble, run)
         self.sink = sink
         self.followers: list[Follower] = []
-        keep = keep_ended if run is None else math.inf  # all trainings of one command, to its end
+        keep = keep_ended if run is None else math.inf  # all trainings of one command, until it ends
         self._ended = EndedRuns(keep, self.trouble)
         self._cleaner = Cleaner(sink, self.trouble) if sink is not None else None
         self._waiting: list[tuple[Found, int]] = []
@@ -69,7 +69,7 @@ class RunReader:
 
     @property
     def dropped(self) -> dict[str, int]:
-        """What was left out and why → how many; empty when nothing was."""
+        """What was left out and why → how many; empty if nothing was."""
         waiting = Counter({"waiting": sum(self.discovery.waiting.values())})
         found = self.trouble.totals() + waiting
         return {f"rings.{reason}": count for reason, count in sorted(found.items()) if count > 0}
@@ -77,7 +77,7 @@ class RunReader:
     # ── Reading ──
 
     def poll(self, now: Moment) -> None:
-        """Find new rings, read new records, hand them to the sink, let old rings go. Never raises."""
+        """Find new rings, read new records, pass them to the sink, drop old rings. Never raises."""
         self.discovery.look()
         self._make_room()
         waiting, self._waiting = self._waiting, []
@@ -91,7 +91,7 @@ class RunReader:
             self._cleaner.clean(now)
 
     def _make_room(self) -> None:
-        """Rings of whoever has the most give way to those of who has fewer: dead ones first, then the
+        """Rings of the owner with the most give way to those of owners with fewer: dead ones first, then the
         newest."""
         for owner, count in self.discovery.givers().items():
             own = [one for one in self.followers if one.owner == owner]
@@ -117,7 +117,7 @@ class RunReader:
             self.discovery.put_back(found, NO_MEMORY)
         except (RingError, OSError) as error:
             self._refuse(found, "broken", str(error))
-        except Exception as error:  # noqa: BLE001 — the guard around one ring: nobody else may suffer from it
+        except Exception as error:  # noqa: BLE001 — the guard around one ring: nobody else may suffer
             self._refuse(found, "unexpected", repr(error))
 
     def _refuse(self, found: Found, reason: Reason, why: str) -> None:
@@ -139,7 +139,7 @@ class RunReader:
                 metas[owner] += follower.meta is not known
 
     def _turns(self) -> dict[RunKey, int]:
-        """Run → in how many polls all of its ranks have had their turn; only of runs with many."""
+        """Run → after how many polls all its ranks have had a turn; only for runs with many ranks."""
         ranks = Counter(one.run for one in self.followers if one.alive and not one.is_worker)
         return {
             run: min(MOST_TURNS, -(-count // TURN_RINGS))
@@ -164,7 +164,7 @@ class RunReader:
             return
         except RingError as error:
             self._break_off(follower, now, "broken", str(error))
-        except Exception as error:  # noqa: BLE001 — the guard around one ring: nobody else may suffer from it
+        except Exception as error:  # noqa: BLE001 — the guard around one ring: nobody else may suffer
             self._break_off(follower, now, "unexpected", repr(error))
         self.trouble.note(follower.owner, "records", follower.found.path.name, follower.counters.bad - bad)
         if not follower.alive:
@@ -173,7 +173,7 @@ class RunReader:
                 self._cleaner.add(follower)
 
     def _try_again(self, follower: Follower, now: Moment, error: OSError) -> None:
-        """A read that fails may work at the next poll; nothing was taken, so nothing is lost."""
+        """A failed read may work at the next poll; nothing was taken, so nothing is lost."""
         follower.failures += 1
         if follower.failures < MAX_TRIES:
             self.trouble.note(follower.owner, "unreadable", f"{follower.found.path.name}: {error}")
@@ -181,8 +181,8 @@ class RunReader:
             self._break_off(follower, now, "broken", str(error))
 
     def _start_over(self, follower: Follower) -> None:
-        """There was no memory for what it brings, and how far we came is not known: it is opened again, from
-        where the sink is."""
+        """Memory ran out while reading it, and how far we got is unknown: it is reopened from the sink's
+        position."""
         follower.close()
         self.followers = [one for one in self.followers if one is not follower]
         self.discovery.put_back(follower.found, NO_MEMORY)
@@ -202,7 +202,7 @@ class RunReader:
         }
 
     def runs(self, now: Moment, gpus: Sequence[Gpu], processes: Sequence[Process]) -> tuple[Run, ...]:
-        """All runs in view, the newest first; one that ended before anybody looked is in view once."""
+        """All runs in view, newest first; one that ended before anybody looked is shown once."""
         groups, orphans = group(self.followers)
         live: list[Run] = []
         gone = {id(one) for one in orphans if not one.alive}
@@ -224,11 +224,11 @@ class RunReader:
     def _make(
         self, rings: Group, now: Moment, gpus: Sequence[Gpu], processes: Sequence[Process]
     ) -> Run | None:
-        """The run, or None when it cannot be put together: that is counted once, and seen by nobody else."""
+        """The run, or None if it cannot be assembled, which is counted once and affects nobody else."""
         before = self._ended.revive(rings.key)
         try:
             run = make_run(rings, now, gpus, processes, before)
-        except Exception as error:  # noqa: BLE001 — the guard around one run: nobody else may suffer from it
+        except Exception as error:  # noqa: BLE001 — the guard around one run: nobody else may suffer
             if rings.key not in self._failed_runs:
                 self.trouble.note(rings.key[0], "run", f"{rings.key[1]}: {error!r}")
             self._failed_runs.add(rings.key)
@@ -255,8 +255,8 @@ class RunReader:
 
 
 def _not_needed(rings: Group) -> list[Follower]:
-    """Rings nothing will be asked of any more: all of a run that is over; else dead ones of ranks with a
-    newer ring, and all but the newest dead workers of a rank."""
+    """Rings that are no longer needed: all of a finished run; otherwise dead ones of ranks with a newer ring,
+    and all but the newest dead workers of a rank."""
     if rings.is_over:
         return [one for one in rings.followers if not one.alive]
     workers: Counter[int] = Counter()

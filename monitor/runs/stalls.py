@@ -1,8 +1,8 @@
-"""Steps far longer than the usual one, told apart by what they were doing.
+"""Steps far longer than usual, classified by what they were doing.
 
-Validation and checkpoints are cut out of their step and counted however short each one is. Any other
-step is a stall when it is several times the usual step *and* beyond what the run does anyway (a
-loader that delivers in bursts makes every n-th step long; that is its normal state, not a stall).
+Validation and checkpoints are cut out of their step and counted however short they are. Any other step is a
+stall if it is several times the usual step *and* beyond what the run does anyway (a loader that delivers in
+bursts makes every n-th step long; that is normal, not a stall).
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ OWN_PHASES = APART
 TIMES_MEDIAN = 4.0
 TIMES_P95 = 2.0
 LEAST_EXCESS_NS = 2_000_000
-"""Judgement: beyond all three a step is a stall; two milliseconds are what a scheduler takes now and then."""
+"""A judgement: beyond all three a step is a stall; a scheduler takes two milliseconds now and then."""
 NEW_NORMAL = 3
-"""More long steps in a row than this are the new normal, not stalls."""
+"""More consecutive long steps than this are the new normal, not stalls."""
 NEW_NORMAL_SHARE = 0.2
-"""With more than this share of long steps, they are the usual ones."""
+"""If more than this share of steps are long, they are the usual ones."""
 RECENT = 33
-"""Step numbers kept per kind, for the typical distance."""
+"""Step numbers kept per kind, to find the typical distance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Usual:
 
 
 def usual_of(net: list[int]) -> Usual | None:
-    """The usual step of a batch by itself, when there is no history yet."""
+    """The usual step of a single batch, for when there is no history yet."""
     if len(net) < 8:
         return None
     ordered = sorted(net)
@@ -71,7 +71,7 @@ class _Kind:
 
 
 def _period(steps: deque[int]) -> float | None:
-    """Typical distance when most distances agree with it within a quarter."""
+    """The typical distance, if most distances are within a quarter of it."""
     distances = [b - a for a, b in zip(steps, list(steps)[1:], strict=False)]
     if len(distances) < 2:
         return None
@@ -100,7 +100,7 @@ class StallBook:
         return tuple(sorted(found, key=lambda stall: -stall.total_seconds))
 
     def cut(self, columns: Columns, net: list[int], usual: Usual | None) -> tuple[list[int], int, list[str]]:
-        """Book the stalls among `net`: (steady steps, ns that stalls cost, kinds seen)."""
+        """Record the stalls among `net`: (steady steps, ns the stalls cost, kinds seen)."""
         net, own_ns, kinds = self._cut_own_phases(columns, net)
         usual = usual or usual_of(net)
         if usual is None or max(net) <= usual.limit:

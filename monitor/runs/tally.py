@@ -1,4 +1,4 @@
-"""Sums over a stretch of steps: a second, a rolling bucket, a timeline window, a whole run."""
+"""Sums over a number of steps: a second, a rolling bucket, a timeline window, a whole run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sdk.statistics import StepSums
 
 
 class Tally(StepSums):
-    """Steps without warm-up and sampled ones. `steady` leaves stalls out, the sums have them in."""
+    """Steps excluding warm-up and sampled ones. `steady` excludes stalls, the sums include them."""
 
     __slots__ = (
         "busy_ns",
@@ -23,7 +23,7 @@ class Tally(StepSums):
 
     @classmethod
     def of(cls, *parts: Tally) -> Tally:
-        """All of them together."""
+        """The sum of all parts."""
         whole = cls()
         for part in parts:
             whole.merge(part)
@@ -41,7 +41,7 @@ class Tally(StepSums):
         return Times(count=self.steady.count, **self.steady.seconds())
 
     def add(self, columns: Columns) -> list[int]:
-        """Add the sums of `columns`; returns each step's own ns, our overhead taken out."""
+        """Add the sums of `columns`; returns each step's own ns, without our overhead."""
         self.count_micro_batches(columns.flags)
         samples, tokens = sum(columns.samples), sum(columns.tokens)
         return self.add_steps(columns.raw, columns.overhead, samples, tokens, columns.sums())

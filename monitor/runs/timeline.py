@@ -1,4 +1,4 @@
-"""A run's timeline: at most 64 windows however long it runs; when they are full their width doubles."""
+"""A run's timeline: at most 64 windows however long it runs; when they are full, their width doubles."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from monitor.runs.tally import Tally
 
 WINDOWS = 64
 FIRST_WIDTH_NS = 62_500_000
-"""Choices: 64 windows fit a screen; the first width, doubled ten times, is about a minute."""
+"""Our choices: 64 windows fit on a screen; the first width, doubled ten times, is about a minute."""
 TREND_STEPS = 10
 TREND_NS = 2 * 10**9
-"""Least steps and time of a stretch for its rate to say anything: a loader delivers in bursts."""
+"""Minimum steps and time for a rate to mean anything: a loader delivers in bursts."""
 TREND_STRETCHES = 6
 """Three for the beginning and three for now: the median of three ignores one outlier."""
 
@@ -27,9 +27,9 @@ class _Cell:
         self.tally = Tally()
         self.stalls: dict[str, None] = {}
         self.last: dict[str, float] = {}
-        """Newest value of: loss, device_memory_bytes."""
+        """Latest value of: loss, device_memory_bytes."""
         self.gauges: dict[str, tuple[float, int]] = {}
-        """Sum and count of readings taken from outside: rss_bytes, gpu_utilization_ratio, …"""
+        """Sum and count of external readings: rss_bytes, gpu_utilization_ratio, …"""
 
     def merge(self, later: _Cell) -> None:
         self.tally.merge(later.tally)
@@ -45,7 +45,7 @@ class _Cell:
 
 
 class Timeline:
-    """Fed in order of time."""
+    """Must be fed in chronological order."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self.names = names
@@ -57,7 +57,7 @@ class Timeline:
     def add(
         self, end_ns: int, first_step: int, tally: Tally, kinds: list[str], last: dict[str, float]
     ) -> None:
-        """A stretch of steps that ended at `end_ns` (monotonic); the tally is the timeline's from now on."""
+        """Steps that ended at `end_ns` (monotonic); takes ownership of the tally."""
         if self.origin is None:
             self.origin = end_ns - tally.raw_ns
         cell = self._cell(end_ns, first_step)
@@ -69,7 +69,7 @@ class Timeline:
         cell.last |= last
 
     def gauge(self, now_ns: int, readings: dict[str, float | None]) -> None:
-        """Readings of this moment, for the window it falls into; only once there are steps."""
+        """Current readings, for the window they fall into; ignored until there are steps."""
         at = (now_ns - self.origin) // self.width if self.origin is not None else -1
         cell = self.cells.get(at)
         if cell is None:
@@ -102,7 +102,7 @@ class Timeline:
         self.cells = merged
 
     def windows(self, wall_offset_ns: int) -> tuple[Window, ...]:
-        """All windows with steps, oldest first; only the ones that changed are made anew."""
+        """All windows with steps, oldest first; only those that changed are rebuilt."""
         for at, cell in self.cells.items():
             if at not in self._made:
                 self._made[at] = self._window(at, cell, wall_offset_ns)
@@ -134,9 +134,9 @@ class Timeline:
         )
 
     def trend(self) -> float | None:
-        """Throughput now over the best sustained one, stalls left out; None while too short.
+        """Current throughput relative to the best sustained one, excluding stalls; None while too short.
 
-        "Now" and "sustained" are medians of three stretches in a row, so that one lucky or unlucky
+        "Current" and "sustained" are medians of three consecutive stretches, so that one lucky or unlucky
         second does not make a trend.
         """
         rates = self._rates()
@@ -147,7 +147,7 @@ class Timeline:
         return min(1.0, triples[-1] / best) if best else None
 
     def _rates(self) -> list[float]:
-        """Work per second of successive stretches, none of them short."""
+        """Work per second of successive stretches, none of them too short."""
         rates: list[float] = []
         work = steps = took = 0
         least = max(TREND_NS, sum(cell.tally.raw_ns for cell in self.cells.values()) // WINDOWS)

@@ -11,29 +11,29 @@ from monitor.model.owner import OTHER_OWNERS, RingCount, user_name
 log = logging.getLogger("gpumon.runs")
 
 Reason = Literal[
-    "broken",  # no ring, or one that went bad
-    "duplicate",  # a second name of a ring that is being read
-    "ended",  # a run that is over left the view early: too many of them
-    "files",  # a dead ring was removed early: too many of them, or too little room
+    "broken",  # not a ring, or one that went bad
+    "duplicate",  # a second name for a ring already being read
+    "ended",  # a finished run left the view early: too many of them
+    "files",  # a dead ring was removed early: too many of them, or too little space
     "folder",  # a directory that cannot be trusted
     "listing",  # a directory that could not be listed
-    "names",  # a name beyond its owner's quota: looked at later
+    "names",  # a name beyond its owner's quota: examined later
     "not_a_file",
-    "records",  # whole records that make no sense
+    "records",  # complete records that make no sense
     "rings",  # a ring that had to wait for room
-    "run",  # a run that could not be put together
+    "run",  # a run that could not be assembled
     "size",
-    "unexpected",  # our own mistake, met because of this ring
+    "unexpected",  # our own bug, triggered by this ring
     "unreadable",
 ]
 
 MAX_KEPT = 1024
-"""Pairs of owner and reason told apart: somebody with a range of uids could make any number."""
+"""Pairs of owner and reason kept apart: somebody with a range of uids could create any number."""
 _EXAMPLE = 200
 
 
 class Trouble:
-    """Only grows. The first of its kind from each owner is logged, the others are counted."""
+    """Only grows. The first problem of a kind from each owner is logged, the rest are counted."""
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[int, Reason]] = Counter()
@@ -57,7 +57,7 @@ class Trouble:
         )
 
     def totals(self) -> Counter[str]:
-        """Reason → how many, whoever's they are."""
+        """Reason → how many, over all owners."""
         found: Counter[str] = Counter()
         for (_, reason), count in self._counts.items():
             found[reason] += count
@@ -69,6 +69,6 @@ def _user(owner: int) -> str:
 
 
 def _plain(text: str) -> str:
-    """File names and claims of strangers, fit for a log: no control characters, no lone surrogates."""
+    """Strangers' file names and claims, made fit for a log: no control characters, no lone surrogates."""
     shown = "".join(char if char.isprintable() else "?" for char in text[:_EXAMPLE])
     return shown.encode("utf-8", "replace").decode()

@@ -11,20 +11,20 @@ from monitor.model.steps import Columns
 from sdk.ring import WORKER_PHASES
 
 RECENT = 32
-"""Batches of each worker kept for the rolling means: one batch here is a batch of the loader."""
+"""Batches kept per worker for the rolling means (one record is one batch)."""
 MAX_HOTSPOTS = 16
 """As many as the SDK keeps."""
 MOST_FIGURE = 1e15
-"""A share or a number of seconds is less than this, or it is none."""
+"""A share or a number of seconds must be below this to be valid."""
 
 
 class WorkerFigures:
-    """One DataLoader worker: a record per batch, phases wait, fetch, collate, send."""
+    """One DataLoader worker: one record per batch, with phases wait, fetch, collate, send."""
 
     def __init__(self) -> None:
         self.batches = 0
         self.recent: deque[tuple[int, ...]] = deque(maxlen=RECENT)
-        """wait, fetch, collate, send, whole, samples of the newest batches."""
+        """wait, fetch, collate, send, whole, samples of the latest batches."""
 
     def add(self, columns: Columns) -> None:
         self.batches += len(columns)
@@ -37,8 +37,8 @@ class WorkerFigures:
 def loader_times(
     workers: Sequence[WorkerFigures], scalars: Mapping[str, float], data_seconds: float | None = None
 ) -> LoaderTimes:
-    """Scalars of the main process first; what only the workers know comes from their rings. With
-    workers, the step's data phase is the time spent waiting for them."""
+    """Scalars of the main process take precedence; the rest comes from the workers' rings. With workers, the
+    step's data phase is the time spent waiting for them."""
     rows = [row for worker in workers for row in worker.recent]
     wait, fetch, collate, _send, whole, samples = (
         (sum(column) for column in zip(*rows, strict=True)) if rows else (0,) * 6
@@ -62,7 +62,7 @@ def loader_times(
 
 
 def merged_hotspots(own: Any, workers: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Hotspots of the trainer and of its workers; the same line in several workers is one hotspot."""
+    """Hotspots of the trainer and its workers; the same line in several workers is one hotspot."""
     found = _spots(own)
     lines: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for config in workers:
@@ -84,7 +84,7 @@ def _spots(claimed: Any) -> list[dict[str, Any]]:
 
 
 def _numbers(spots: Sequence[Mapping[str, Any]], key: str) -> list[float]:
-    """The values that can be a share or seconds; whoever wrote the ring may have written anything."""
+    """The values that can be a share or seconds; a ring may contain anything."""
     return [float(value) for spot in spots if _is_figure(value := spot.get(key))]
 
 

@@ -12,13 +12,14 @@ from monitor.store.chunks import Chunk
 from monitor.store.corrupt import readable
 
 Batch = tuple[RingIdentity, Chunk | None, bytes]
-"""Whose, the steps (None: all of them lost), and the ring's counters after them as JSON."""
+"""The ring, the steps (None: all of them lost), and the ring's counters after them as JSON."""
 MAX_REPLAY = 200_000
-"""Steps replayed after a restart at most: a start must not take long."""
+"""At most this many steps are replayed after a restart, so that starting does not take long."""
 
 
 def write_batches(database: sqlite3.Connection, batches: Sequence[Batch], left: dict[str, int]) -> None:
-    """All batches in the caller's transaction. `left` is the time this process last left at each ring."""
+    """Writes all batches in the caller's transaction. `left`: ring key → when this process last wrote to
+    it."""
     now_us = time.time_ns() // 1000
     ids: dict[str, int] = {}
     strangers: set[int] = set()
@@ -39,14 +40,14 @@ def write_batches(database: sqlite3.Connection, batches: Sequence[Batch], left: 
 
 
 def _clear_overlap(database: sqlite3.Connection, ring: int, first: int | None) -> None:
-    """A ring that could not be resumed (the database failed then), or that another process has written
-    to since, is written again from here: what was stored of that stretch is deleted first."""
+    """A ring that could not be resumed (the database failed at the time), or that another process has since
+    written to, is rewritten from here: what was stored of that range is deleted first."""
     if first is not None:
         database.execute("DELETE FROM chunks WHERE ring = ? AND first + count > ?", (ring, first))
 
 
 def _ring_id(database: sqlite3.Connection, ring: RingIdentity, counters: bytes, now_us: int) -> int:
-    """Write how far this ring has come; returns its row's id."""
+    """Store how far this ring has been read; returns its row's id."""
     row = database.execute(
         "INSERT INTO rings (key, run, rank, kind, phases, counters, updated_us, owner)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET"
@@ -61,7 +62,7 @@ def _ring_id(database: sqlite3.Connection, ring: RingIdentity, counters: bytes, 
 
 
 def stored_chunks(database: sqlite3.Connection, ring: RingIdentity) -> list[Chunk]:
-    """The newest steps of a ring, oldest first."""
+    """The latest steps of a ring, oldest first."""
     rows = database.execute(
         "SELECT first, count, begin_us, end_us, columns FROM chunks"
         " WHERE ring = (SELECT id FROM rings WHERE key = ?) ORDER BY first DESC LIMIT ?",

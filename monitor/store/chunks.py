@@ -1,7 +1,7 @@
 """Steps in the store: a batch of steps is one row, its columns packed and compressed.
 
-A row per step costs SQLite 44 bytes and 1.7 µs; a packed batch costs a fraction of both, and is what
-every reader (plots, compare, the API) wants: columns.
+A row per step costs SQLite 44 bytes and 1.7 µs; a packed batch costs a fraction of both, and gives every
+reader (plots, compare, the API) what it wants: columns.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from monitor.model.steps import Columns
 from monitor.store.corrupt import BROKEN_ROW
 
 LEVEL, WINDOW_BITS, MEMORY_LEVEL = 1, 12, 5
-"""Choices: zlib's fastest, with buffers of the size of a batch. Setting up the usual ones, of 256 kB, takes
+"""Our choices: zlib's fastest level, with buffers the size of a batch. Setting up the usual 256 kB takes
 longer than compressing a second of steps."""
 MAX_COUNT = 1 << 20
-"""Steps in one chunk: far more than are read from a ring at a time."""
+"""Steps in one chunk: far more than are ever read from a ring at a time."""
 _PHASE = "phase."
 
 
@@ -32,7 +32,7 @@ class Chunk(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, row: Any) -> Chunk:
-        """From the database. Raises when its values are not of these types."""
+        """From the database. Raises if its values have other types."""
         return msgspec.convert(dict(zip(cls.__struct_fields__, row, strict=True)), cls)
 
     first: int
@@ -44,7 +44,7 @@ class Chunk(msgspec.Struct, frozen=True):
 
 
 def pack(columns: Columns, wall_offset_ns: int) -> Chunk:
-    """The batch as a row. Steps are begin to begin, so gaps between them are zeros and cost nothing."""
+    """The batch as a row. Steps run begin to begin, so the gaps between them are zeros and cost nothing."""
     begin, end = _us(columns.begin), _us(columns.end)
     parts = {
         "gap": list(map(sub, begin[1:], end)),
@@ -76,7 +76,7 @@ def _us(values: Sequence[int]) -> list[int]:
 
 
 def _packed(values: list[int]) -> tuple[str, bytes]:
-    """In the narrowest type that holds them all: tried rather than looked for, which is faster."""
+    """In the narrowest type that fits: trying is faster than searching for the maximum."""
     try:
         return "B", bytes(values)
     except ValueError:
@@ -88,12 +88,12 @@ def _packed(values: list[int]) -> tuple[str, bytes]:
 
 
 class BrokenChunk(ValueError):
-    """What is in the database is not what was written: a bad disk, a torn page."""
+    """The database does not contain what was written: a bad disk, a torn page."""
 
 
 @contextlib.contextmanager
 def _checked() -> Iterator[None]:
-    """Bytes that have changed can be anything: whatever they bring out is one kind of error."""
+    """Corrupted bytes can raise anything: turn all of it into one kind of error."""
     try:
         yield
     except BROKEN_ROW as error:
@@ -107,7 +107,7 @@ def _body(chunk: Chunk) -> dict[str, Any]:
 
 
 def unpack(chunk: Chunk, wall_offset_ns: int) -> Columns:
-    """The inverse of `pack`, to µs: what figures are made of when a ring no longer holds it. Raises
+    """The inverse of `pack`, to the µs: the source of figures when a ring no longer holds the steps. Raises
     `BrokenChunk`."""
     with _checked():
         return _columns(chunk, _body(chunk), wall_offset_ns)
@@ -146,7 +146,7 @@ def _numbers(body: dict[str, Any], chunk: Chunk) -> list[int]:
 
 
 class Steps(msgspec.Struct):
-    """Steps as columns; all lists are of the same length."""
+    """Steps as columns; all lists have the same length."""
 
     step: list[int] = []
     begin: list[float] = []
@@ -158,13 +158,13 @@ class Steps(msgspec.Struct):
     phases: dict[str, list[float]] = {}
 
     def extend(self, chunk: Chunk, names: Sequence[str]) -> None:
-        """Raises `BrokenChunk`, and is as it was then."""
+        """Raises `BrokenChunk`, leaving the steps unchanged."""
         with _checked():
             part = _part(chunk, _body(chunk), names)
         self.append(part)
 
     def append(self, part: Steps) -> None:
-        """Steps that follow these."""
+        """Append the steps that follow these."""
         before = len(self.step)
         for name in ("step", "begin", "seconds", "flags", "samples", "tokens"):
             getattr(self, name).extend(getattr(part, name))
@@ -174,7 +174,7 @@ class Steps(msgspec.Struct):
             column += values
 
     def finish(self) -> Steps:
-        """Make every phase column as long as the others."""
+        """Pad every phase column to full length."""
         for column in self.phases.values():
             column += [0.0] * (len(self.step) - len(column))
         return self

@@ -1,6 +1,6 @@
-"""What the history knows about the machine's clock: whether it can be trusted to expire old data.
+"""What the history knows about the machine's clock: whether it can be trusted for expiring old data.
 
-Kept in the database, so that a daemon that is started while the clock is wrong knows that it was set.
+Kept in the database, so that a daemon started while the clock is wrong knows that it was set.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from monitor.store.corrupt import readable
 log = logging.getLogger("gpumon.store")
 
 LEAP_SECONDS = 86400.0
-"""After this long without a daemon, and a reboot, the clock is not trusted at once."""
+"""After this long without a daemon, plus a reboot, the clock is not trusted right away."""
 
 
 class StoreClock:
@@ -24,7 +24,7 @@ class StoreClock:
         self._watch = WallWatch()
 
     def restore(self, database: sqlite3.Connection) -> None:
-        """When the database is opened."""
+        """Called when the database is opened."""
         now = Moment.now()
         rows = database.execute("SELECT boot, clock_offset, unsettled_until FROM clock")
         states = list(readable(rows, lambda row: msgspec.convert(row, WatchState)))
@@ -33,7 +33,7 @@ class StoreClock:
             self._watch.doubt(now)
 
     def may_expire(self) -> bool:
-        """Once a tick: False while the clock was set a short time ago."""
+        """Called once a tick: False if the clock was set recently."""
         now = Moment.now()
         if self._watch.see(now):
             log.warning("the clock was set: nothing expires until it has stayed as it is for an hour")
@@ -44,7 +44,7 @@ class StoreClock:
 
 
 def _newest(database: sqlite3.Connection, now: Moment) -> float:
-    """When something was last written here; now, when nothing ever was."""
+    """When something was last written here; now, if nothing ever was."""
     (ring,) = database.execute("SELECT max(updated_us) FROM rings").fetchone()
     (run,) = database.execute("SELECT max(updated_us) FROM runs").fetchone()
     times = [time_us / 1e6 for time_us in (ring, run) if isinstance(time_us, int)]

@@ -13,11 +13,11 @@ T = TypeVar("T")
 BROKEN_ROW = (TypeError, ValueError, LookupError, OverflowError, msgspec.MsgspecError, zlib.error)
 """What reading values of unexpected types may raise."""
 UNWRITABLE = (*BROKEN_ROW, sqlite3.IntegrityError)
-"""What writing a row with values that cannot be kept may raise; its transaction goes on."""
+"""What writing a row with unstorable values may raise; its transaction continues."""
 
 
 def readable(rows: Iterable[Any], make: Callable[[Any], T]) -> Iterator[T]:
-    """The result for each row that can be read."""
+    """The result for each readable row."""
     for row in rows:
         try:
             made = make(row)

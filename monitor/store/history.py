@@ -1,4 +1,4 @@
-"""The reading side of the store: works beside a daemon that writes, and without one."""
+"""The reading side of the store: works alongside a writing daemon, and without one."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from monitor.store.schema import StoreError, open_readonly
 
 MAX_STEPS = 100_000
 MAX_POINTS = 10_000
-"""Choices: rows of one answer, a few megabytes of JSON."""
+"""Our choices: rows per answer, a few megabytes of JSON."""
 CASES = 3
-"""Fewer realised gains than this say nothing about how good a rule is."""
+"""Fewer realised gains than this say nothing about a rule's quality."""
 MOST_PREDICTIONS = 100_000
-"""Of the ledger, for track records."""
+"""Entries of the ledger read for track records."""
 _run_decoder = msgspec.json.Decoder(Run)
 _findings_decoder = msgspec.json.Decoder(tuple[Finding, ...])
 
@@ -40,7 +40,7 @@ class History:
         self._local = threading.local()
 
     def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
-        """Raises `StoreError` when the file cannot be read."""
+        """Raises `StoreError` if the file cannot be read."""
         if not self.path.exists():
             return []
         try:
@@ -58,7 +58,7 @@ class History:
     def runs(
         self, *, limit: int = 1000, state: RunState | None = None, owner: int | None = None
     ) -> list[RunRecord]:
-        """The newest first."""
+        """Newest first."""
         rows = self._rows(
             "SELECT state, ended_us, updated_us, body, findings FROM runs"
             " WHERE (?1 IS NULL OR state = ?1) AND (?2 IS NULL OR owner = ?2)"
@@ -68,7 +68,7 @@ class History:
         return list(readable(rows, _record))
 
     def runs_of_script(self, script: str, name: str, owner: int, limit: int) -> list[RunRecord]:
-        """Those of one user that came to their end, the newest first."""
+        """One user's runs that ended without failing, newest first."""
         rows = self._rows(
             "SELECT state, ended_us, updated_us, body, findings FROM runs"
             " WHERE owner = ? AND state = 'ended' AND script = ? AND name = ?"
@@ -78,7 +78,7 @@ class History:
         return list(readable(rows, _record))
 
     def run(self, run: str) -> RunRecord | None:
-        """Of several owners' runs with this id (daemons of different users have kept this history), ours."""
+        """If several owners have a run with this id (daemons of different users kept this history), ours."""
         rows = self._rows(
             "SELECT state, ended_us, updated_us, body, findings FROM runs WHERE id = ?"
             " ORDER BY owner = ? DESC, updated_us DESC LIMIT 1",
@@ -87,7 +87,7 @@ class History:
         return next(readable(rows, _record), None)
 
     def steps(self, run: str, rank: int = 0, *, after: int = 0, limit: int = MAX_STEPS) -> Steps:
-        """Steps with a number above `after`, oldest first, at most about `limit` (whole batches)."""
+        """Steps numbered above `after`, oldest first, at most about `limit` (whole batches)."""
         found = Steps()
         rings = self._rows(
             "SELECT id, phases FROM rings WHERE run = ? AND rank = ? AND kind = 'trainer'"
@@ -132,7 +132,7 @@ class History:
         return HistoryPage(start, end, width / 1e6, _series(rows, names, start, width / 1e6))
 
     def _points(self, series: int, limits: tuple[int, int, int]) -> list[Any]:
-        """One series in intervals; by series, so that the primary key does the work."""
+        """One series in intervals; queried per series, so that the primary key does the work."""
         return self._rows(
             """
             SELECT ?4, at, min(low), sum(mean * samples) / sum(samples), max(high) FROM (
@@ -147,7 +147,7 @@ class History:
         )
 
     def ledger(self, *, rule: str | None = None, run: str | None = None, limit: int = 1000) -> list[Entry]:
-        """The newest first."""
+        """Newest first."""
         rows = self._rows(
             f"SELECT {COLUMNS} FROM ledger WHERE (?1 IS NULL OR rule = ?1) AND (?2 IS NULL OR run = ?2)"
             " ORDER BY predicted_us DESC LIMIT ?3",
@@ -156,7 +156,7 @@ class History:
         return list(readable(rows, entry))
 
     def track_records(self) -> list[TrackRecord]:
-        """Predicted against realised, for each rule and kind of machine."""
+        """Predicted versus realised, for each rule and kind of machine."""
         grouped: dict[tuple[str, str | None], list[Entry]] = {}
         for one in self.ledger(limit=MOST_PREDICTIONS):
             grouped.setdefault((one.rule, one.host_kind), []).append(one)
@@ -164,7 +164,7 @@ class History:
         return [track_record(*key, grouped[key]) for key in ordered]
 
     def errors(self) -> dict[str | None, dict[str, float]]:
-        """Kind of machine → rule → how far its predictions were off there, where there are cases enough."""
+        """Kind of machine → rule → how far its predictions were off there, if there are enough cases."""
         found: dict[str | None, dict[str, float]] = {}
         for one in self.track_records():
             if one.realised >= CASES and one.median_error is not None:
@@ -173,13 +173,14 @@ class History:
 
 
 def _add(found: Steps, chunk: Chunk, names: Sequence[str]) -> None:
-    """A chunk that a bad disk has changed is left out, not an error."""
+    """A chunk corrupted by a bad disk is left out rather than raised as an error."""
     with contextlib.suppress(BrokenChunk):
         found.extend(chunk, names)
 
 
 def _record(row: tuple[Any, ...]) -> RunRecord:
-    """Raises when it is broken, or an older version wrote its JSON in another shape: it is left out then."""
+    """Raises if it is corrupt or an older version wrote its JSON in another shape; the row is then left
+    out."""
     state, ended_us, updated_us, body, findings = row
     ended = ended_us / 1e6 if ended_us is not None else None
     run = msgspec.structs.replace(

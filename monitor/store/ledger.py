@@ -1,4 +1,4 @@
-"""The ledger: what each remedy was predicted to gain, and what it gained when it was applied."""
+"""The ledger: what each remedy was predicted to gain, and what it gained once applied."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Entry(msgspec.Struct, frozen=True):
     realised_high: float | None = None
     realised_time: float | None = None
     changed: str | None = None
-    """What was seen to differ between the two runs."""
+    """The observed difference between the two runs."""
     host_kind: str | None = None
     """The kind of machine the prediction was made on."""
     owner_uid: int = UNKNOWN_OWNER
@@ -43,7 +43,7 @@ class Entry(msgspec.Struct, frozen=True):
 
     @property
     def inside(self) -> bool | None:
-        """Whether what was realised agrees with the predicted range; None when nothing was yet."""
+        """Whether the realised gain agrees with the predicted range; None until there is one."""
         if self.realised is None:
             return None
         return agrees(self.low, self.high, self.realised, self.realised_low, self.realised_high)
@@ -65,7 +65,7 @@ class Realisation(msgspec.Struct, frozen=True):
 
 
 class TrackRecord(msgspec.Struct, frozen=True):
-    """How good a rule's predictions were so far, on one kind of machine: another one proves nothing here."""
+    """How good a rule's predictions were so far, on one kind of machine: others prove nothing here."""
 
     rule: str
     host_kind: str | None
@@ -113,8 +113,8 @@ def subject_of(finding: Finding) -> str:
 
 
 def write_predictions(database: sqlite3.Connection, run: Run, findings: Iterable[Finding]) -> None:
-    """Keep what a run's findings promise. Said again, the newest promise counts until it is realised; a
-    finding without a predicted gain promises nothing."""
+    """Store what a run's findings promise. A repeated promise replaces the earlier one until it is realised;
+    a finding without a predicted gain promises nothing."""
     now_us, kind, owner = time.time_ns() // 1000, run.host_kind, owner_of(run)
     rows = [
         (owner, run.id, one.id, subject_of(one), run.script, gain.low, gain.likely, gain.high, now_us, kind)
@@ -131,7 +131,7 @@ def write_predictions(database: sqlite3.Connection, run: Run, findings: Iterable
 
 
 def write_realisation(database: sqlite3.Connection, seen: Realisation) -> None:
-    """Put what a remedy gained beside its prediction; one that was never predicted is not kept."""
+    """Store what a remedy gained next to its prediction; without a prediction it is not kept."""
     database.execute(
         "UPDATE ledger SET realised = ?, realised_low = ?, realised_high = ?, after_run = ?,"
         " realised_us = ?, changed = ? WHERE owner = ? AND run = ? AND rule = ? AND subject = ?",

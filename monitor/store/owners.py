@@ -1,5 +1,5 @@
-"""The owner of a row. Only its owner's runs write it; a row from before owners were recorded is adopted
-by the run it was made of."""
+"""The owner of a row. Only the owner's runs may write it; a row from before owners were recorded is adopted
+by the run it describes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def owner_of(run: Run) -> int:
 
 
 def adopt(database: sqlite3.Connection, run: Run) -> None:
-    """The row that an older version wrote of this very run, and its predictions, get their owner."""
+    """Assign the owner to a row, and its predictions, that an older version wrote for this very run."""
     who = (owner_of(run), run.id, UNKNOWN_OWNER)
     found = database.execute(
         "UPDATE OR IGNORE runs SET owner = ? WHERE id = ? AND owner = ? AND started_us = ?",

@@ -18,7 +18,7 @@ MAX_RUNS = 32
 
 
 def readings(snapshot: Snapshot) -> Iterator[tuple[str, str, float]]:
-    """Absent readings are left out, and what is no number: SQLite has no place for it."""
+    """Leaves out absent readings and NaN or infinity, which SQLite cannot store."""
     for subject, field, value in _all(snapshot):
         if value is not None and math.isfinite(value):
             yield subject, field, float(value)

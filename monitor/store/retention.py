@@ -1,7 +1,7 @@
-"""What the history drops: by age, and when it is too large the oldest of the largest owner first.
+"""What the history drops: by age and, when it is too large, the oldest data of the largest owner first.
 
-Readings older than two hours become one-minute rows of min, mean and max; steps of a run go long
-before the run itself does.
+Readings older than two hours become one-minute rows of min, mean and max; a run's steps go long before the
+run itself.
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ from functools import partial
 
 MINUTE_US = 60 * 10**6
 READINGS_KEEP_US = 2 * 3600 * 10**6
-"""A choice: after two hours a value per minute is enough."""
+"""Our choice: after two hours one value per minute is enough."""
 STEPS_KEEP_SHARE = 0.25
 """Steps are kept for this share of the age limit."""
 ROOM = 0.95
-"""A database over its limit is brought to this share of it."""
+"""A database over its limit is reduced to this share of it."""
 DELETE_AT_ONCE = 64
-"""A choice: rows per statement, so that a slice ends in time."""
+"""Our choice: rows per statement, so that a slice ends in time."""
 SLICE_SECONDS = 0.1
-"""Longest a tick is held up by deleting; the rest is done in the next ones."""
+"""Longest a tick may be held up by deleting; the rest is done in later ticks."""
 VACUUM_PAGES = 1024
-"""A choice: 4 MiB per call."""
+"""Our choice: 4 MiB per call."""
 RUNS_SHARE = 0.25
-"""Of the limit: one owner's runs that take more go before anybody's steps."""
+"""Share of the limit: an owner's runs beyond this go before anybody's steps."""
 MAX_PREDICTIONS, MAX_SERIES = 10_000, 50_000
-"""Of one owner's runs, however many of them there are."""
+"""Per owner, however many runs they have."""
 
 
 def roll_up(database: sqlite3.Connection, now_us: int) -> None:
-    """Readings older than `READINGS_KEEP_US` into whole minutes."""
+    """Aggregate readings older than `READINGS_KEEP_US` into whole minutes."""
     before = (now_us - READINGS_KEEP_US) // MINUTE_US * MINUTE_US
     database.execute(
         """
@@ -62,10 +62,10 @@ def drop_old(database: sqlite3.Connection, now_us: int, max_age: float) -> None:
 
 
 def drop_surplus(database: sqlite3.Connection) -> None:
-    """Predictions and series of owners who have too many, the oldest first: unlike steps and runs they have
-    no limit a minute, and whoever starts enough runs could fill the history with them."""
+    """Drops predictions and series of owners who have too many, oldest first: unlike steps and runs they have
+    no per-minute limit, so anybody starting enough runs could fill the history with them."""
     database.execute(f"DELETE FROM ledger WHERE id IN ({_beyond('ledger', 'owner')})", (MAX_PREDICTIONS,))
-    owner = "substr(subject, instr(subject || '@', '@'))"  # of a run's id; our own have none
+    owner = "substr(subject, instr(subject || '@', '@'))"  # from the run's id; our own have none
     surplus = _beyond("series", owner, "WHERE subject LIKE 'run:%'")
     gone = database.execute(surplus, (MAX_SERIES,)).fetchall()
     for table, column in (("rollups", "series"), ("readings", "series"), ("series", "id")):
@@ -73,13 +73,13 @@ def drop_surplus(database: sqlite3.Connection) -> None:
 
 
 def _beyond(table: str, owner: str, where: str = "") -> str:
-    """Ids of the rows of each owner that are older than the newest so many."""
+    """Ids of each owner's rows beyond the newest ones; the number is the query's parameter."""
     places = f"row_number() OVER (PARTITION BY {owner} ORDER BY id DESC) AS place"
     return f"SELECT id FROM (SELECT id, {places} FROM {table} {where}) WHERE place > ?"
 
 
 def used_bytes(database: sqlite3.Connection) -> int:
-    """Pages in use; what is free inside the file is not counted, it is given back below."""
+    """Pages in use; free space inside the file does not count, since `give_back` returns it."""
     page, pages, free = (
         int(database.execute(f"PRAGMA {name}").fetchone()[0])
         for name in ("page_size", "page_count", "freelist_count")
@@ -88,8 +88,8 @@ def used_bytes(database: sqlite3.Connection) -> int:
 
 
 def shrink(database: sqlite3.Connection, max_bytes: int) -> bool:
-    """Drop the oldest steps and runs of whoever has most, then the oldest minutes, then the oldest runs until
-    it fits again. True: time was up before it did."""
+    """Drop the oldest steps and runs of the largest owner, then the oldest minutes, then the oldest runs,
+    until it fits again. True: time ran out first."""
     deadline = time.monotonic() + SLICE_SECONDS
     for drop in (
         partial(_drop_of_largest, max_bytes=max_bytes),
@@ -105,8 +105,8 @@ def shrink(database: sqlite3.Connection, max_bytes: int) -> bool:
 
 
 def _drop_of_largest(database: sqlite3.Connection, max_bytes: int) -> int:
-    """The oldest steps of the owner who has most here, or his runs when those alone are too much; returns how
-    many rows went."""
+    """Drop the oldest steps of the owner with the most data, or their runs if those alone are too much;
+    returns how many rows were deleted."""
     steps = "SELECT owner, sum(bytes) AS steps, 0 AS runs FROM rings GROUP BY owner"
     runs = "SELECT owner, 0, sum(length(body) + length(findings)) FROM runs GROUP BY owner"
     owners = database.execute(
@@ -130,7 +130,7 @@ def _drop_steps(database: sqlite3.Connection, owner: int) -> int:
     gone = database.execute(
         f"DELETE FROM chunks WHERE ring = ?1 AND first IN ({first})", (ring[0], DELETE_AT_ONCE)
     ).rowcount
-    if not gone:  # nothing is there, whatever was counted
+    if not gone:  # nothing is there, whatever the counter says
         database.execute("UPDATE rings SET bytes = 0 WHERE id = ?", ring)
     return max(1, gone)
 
@@ -143,7 +143,7 @@ def _drop_runs(database: sqlite3.Connection, owner: int) -> int:
 
 
 def _drop_oldest(database: sqlite3.Connection, table: str, order: str) -> int:
-    """Everything up to the n-th oldest time; returns how many rows went."""
+    """Delete everything up to the n-th oldest time; returns how many rows were deleted."""
     row = database.execute(
         f"SELECT max({order}) FROM (SELECT {order} FROM {table} ORDER BY {order} LIMIT {DELETE_AT_ONCE})"
     ).fetchone()
@@ -153,7 +153,7 @@ def _drop_oldest(database: sqlite3.Connection, table: str, order: str) -> int:
 
 
 def give_back(database: sqlite3.Connection) -> bool:
-    """Some free pages back to the file system, and the log into the file. True: there are more."""
+    """Return some free pages to the file system and merge the log into the file. True: there are more."""
     # execute() would stop after one page
     database.executescript(f"PRAGMA incremental_vacuum({VACUUM_PAGES});")
     database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()

@@ -1,7 +1,7 @@
 """The database: its tables, version by version, and how it is opened.
 
-Times are integer µs. `MIGRATIONS[n]` takes a database from version n to n + 1; a new database runs
-them all, so there is one description of the schema and the path from an old file is always tested.
+Times are integer µs. `MIGRATIONS[n]` takes a database from version n to n + 1; a new database runs all of
+them, so there is one description of the schema and the upgrade path is always tested.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ APPLICATION_ID = 0x67706D6E  # "gpmn"
 SIDE_FILES = ("", "-wal", "-shm")
 PRIVATE = 0o600
 BUSY_SECONDS = 5.0
-"""A choice: a reader waits this long for a writer."""
+"""Our choice: a reader waits this long for a writer."""
 WRITER_BUSY_SECONDS = 1.0
-"""A tick waits this long for another writer; then its batch waits for the next tick."""
+"""A tick waits this long for another writer; after that its batch waits for the next tick."""
 
 MIGRATIONS = (
     """
@@ -61,14 +61,14 @@ MIGRATIONS = (
     UPDATE ledger SET seen_in =
         CASE seen_in WHEN 'compare' THEN 'later_run' WHEN 'change' THEN 'same_run' END;
     """,
-    # A realised gain is kept with what was seen to differ and the kind of machine; older ones had neither.
+    # A realised gain is kept with the observed difference and the kind of machine; older ones had neither.
     """
     UPDATE ledger SET realised = NULL, realised_low = NULL, realised_high = NULL, realised_us = NULL,
         after_run = NULL, seen_in = NULL;
     ALTER TABLE ledger RENAME COLUMN seen_in TO changed;
     ALTER TABLE ledger ADD COLUMN host_kind TEXT;
     """,
-    # Rows have an owner: of those there are, nobody knows whose they are.
+    # Rows get an owner; the owner of existing ones is unknown.
     """
     ALTER TABLE rings ADD COLUMN owner INTEGER NOT NULL DEFAULT -1;
     ALTER TABLE rings ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
@@ -107,11 +107,11 @@ VERSION = len(MIGRATIONS)
 
 
 class StoreError(Exception):
-    """History cannot be kept or read; the message is one sentence for people."""
+    """History cannot be written or read; the message is one sentence for people."""
 
 
 def open_writable(path: Path) -> sqlite3.Connection:
-    """Open for writing, created and brought to this version. Raises `sqlite3.Error` or `StoreError`."""
+    """Open for writing, creating and migrating it as needed. Raises `sqlite3.Error` or `StoreError`."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     _make_private(path)
     database = sqlite3.connect(
@@ -122,7 +122,7 @@ def open_writable(path: Path) -> sqlite3.Connection:
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = NORMAL")
         database.execute("PRAGMA journal_size_limit = 4194304")
-        database.execute("PRAGMA recursive_triggers = ON")  # a replaced chunk is a dropped one, too
+        database.execute("PRAGMA recursive_triggers = ON")  # replacing a chunk also drops one
         migrate(database)
     except BaseException:
         database.close()
@@ -131,7 +131,7 @@ def open_writable(path: Path) -> sqlite3.Connection:
 
 
 def _make_private(path: Path) -> None:
-    """For its owner alone; SQLite gives its side files the mode of the file."""
+    """Accessible to its owner only; SQLite gives its side files the mode of the main file."""
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE))
     for suffix in SIDE_FILES:
         with contextlib.suppress(FileNotFoundError):
@@ -141,7 +141,7 @@ def _make_private(path: Path) -> None:
 
 
 def migrate(database: sqlite3.Connection) -> None:
-    """Bring the file to `VERSION`, one whole step at a time."""
+    """Bring the file to `VERSION`, one complete step at a time."""
     version = int(database.execute("PRAGMA user_version").fetchone()[0])
     if version > VERSION:
         raise StoreError(f"the history is of version {version}, this gpumon knows up to {VERSION}")
@@ -153,7 +153,7 @@ def migrate(database: sqlite3.Connection) -> None:
 
 
 def open_readonly(path: Path) -> sqlite3.Connection:
-    """Open beside a daemon that writes. Raises `StoreError`."""
+    """Open alongside a writing daemon. Raises `StoreError`."""
     try:
         database = sqlite3.connect(
             f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=BUSY_SECONDS, isolation_level=None
@@ -171,7 +171,7 @@ def open_readonly(path: Path) -> sqlite3.Connection:
 
 
 def set_aside(path: Path) -> Path:
-    """Move a broken database out of the way, with its side files; returns where it went."""
+    """Move a corrupt database and its side files out of the way; returns the new path."""
     target = path.with_name(f"{path.name}.broken-{time.time_ns() // 10**9}")
     for suffix in SIDE_FILES:
         with contextlib.suppress(FileNotFoundError):

@@ -1,5 +1,5 @@
-"""How much of each user's goes into the history: there is a limit for a minute, and when it is reached the
-largest spender is cut first. Nobody is kept below a fair share. What cannot be kept at all is counted."""
+"""How much of each user's data goes into the history: there is a limit per minute, and once it is reached the
+largest spender is cut first. Nobody is cut below a fair share. What cannot be kept at all is counted."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ log = logging.getLogger("gpumon.store")
 
 MINUTE = 60.0
 MINUTE_BYTES = 16 << 20
-"""Steps of 64 ranks at 100 a second need about a third of it."""
+"""Steps of 64 ranks at 100 a second need about a third of this."""
 MAX_KEPT = 1024
-"""Owners told apart in what was cut: somebody with a range of uids could make any number."""
+"""Owners distinguished in what was cut: somebody with a range of uids could create any number."""
 REASON = "history"
 UNWRITABLE = "row"
 
@@ -26,9 +26,9 @@ class Spending:
         self.limit = limit
         self._begun = float("-inf")
         self._spent: Counter[int] = Counter()
-        """Owner → bytes of this minute."""
+        """Owner → bytes in the current minute."""
         self._cut: Counter[int] = Counter()
-        """Owner → what was not kept, since the start."""
+        """Owner → what was not kept since the start."""
         self._said: set[int] = set()
         self._refused: Counter[int] = Counter()
         """Owner → rows that could not be written."""
@@ -57,7 +57,7 @@ class Spending:
         )
 
     def refuse(self, owner: int, why: str) -> None:
-        """A row of this owner's cannot be written; the first of each is said."""
+        """A row of this owner cannot be written; only the first is logged."""
         owner = _known(owner, self._refused)
         if owner not in self._refused:
             log.warning("history of %s: a run cannot be kept: %s", user_name(owner), why)
@@ -76,5 +76,5 @@ class Spending:
 
 
 def _known(owner: int, counted: Counter[int]) -> int:
-    """The owner, or all others once there are too many to tell apart."""
+    """The owner, or "others" once there are too many to keep apart."""
     return owner if owner in counted or len(counted) < MAX_KEPT else OTHER_OWNERS

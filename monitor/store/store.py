@@ -1,7 +1,7 @@
-"""The writing side of history. It never stops the daemon: what cannot be written is reported and counted.
+"""The writing side of the history. It never stops the daemon: failed writes are reported and counted.
 
-Records and their ring's counters are written in one transaction, so a daemon that is killed and
-started again goes on exactly where the database is: nothing lost, nothing twice.
+Records and their ring's counters are written in one transaction, so a daemon that is killed and restarted
+continues exactly where the database is: nothing is lost, nothing stored twice.
 """
 
 from __future__ import annotations
@@ -38,18 +38,17 @@ log = logging.getLogger("gpumon.store")
 
 MAX_BYTES = 1 << 30
 MAX_AGE_SECONDS = 30 * 86400.0
-"""Choices, and the defaults of --store-max-size and --store-max-age."""
+"""Our choices, and the defaults of --store-max-size and --store-max-age."""
 MAX_PENDING = 20_000
-"""Batches kept in memory while the database cannot be written; then the oldest are given up."""
+"""Batches kept in memory while the database cannot be written; beyond this, the oldest are dropped."""
 REMEMBER_SECONDS = 600.0
-"""A choice: how long it is remembered where we left a ring."""
+"""Our choice: how long we remember where we left a ring."""
 RUN_EVERY_SECONDS = 10.0
 MAINTAIN_EVERY_SECONDS = 60.0
 RETRY_SECONDS = 10.0
-"""Choices: runs remembered as written, and seconds between writing a live run, maintenance, and retries of a
-file that cannot be written."""
+"""Our choices: seconds between writes of a live run, maintenance, and retries of an unwritable file."""
 GONE_SECONDS = 120.0
-"""A run marked as running that no daemon has seen for this long has died unnoticed."""
+"""A run marked as running that no daemon has seen for this long died unnoticed."""
 _counters_decoder = msgspec.json.Decoder(Counters)
 
 
@@ -61,24 +60,25 @@ class Store(History):
         self.max_bytes = max_bytes
         self.max_age = max_age
         self.error: str | None = None
-        """Why nothing is being stored now, in one sentence; None when all is well."""
+        """Why nothing is being stored, in one sentence; None if all is well."""
         self.lost_steps = 0
-        """Steps given up because the database could not be written for too long."""
+        """Steps dropped because the database could not be written for too long, or over their owner's
+        limit."""
         self._lock = threading.RLock()
         self._database: sqlite3.Connection | None = None
         self._retry_at = 0.0
         self._pending: list[Batch] = []
         self._rings: dict[str, int] = {}
-        """Key of each ring this process has written to → the time it left there."""
+        """Key of each ring this process has written to → when it last did."""
         self._series: dict[tuple[str, str], int] = {}
         self._written: dict[tuple[str, int], tuple[float, int]] = {}
-        """Run and owner → when its row was last written, and a digest of it."""
+        """Run and owner → when its row was last written, and its digest."""
         self.spending = Spending()
         self._clock = StoreClock()
         self._verifier = Verifier(self)
         self._next_maintenance = 0.0
         self._over = False
-        """It was too large and is still being brought down."""
+        """It was too large and is still being reduced."""
         self._open()
 
     # ── RecordSink ──
@@ -108,7 +108,7 @@ class Store(History):
                 log.warning("%s: %s", self.path, error)
 
     def records(self, ring: RingIdentity, columns: Columns | None, counters: Counters) -> None:
-        """What is too much is not kept; how far the ring has come is, so that it does not come again."""
+        """Surplus steps are not kept, but the ring's position is, so that they are not read again."""
         chunk = pack(columns, ring.wall_offset_ns) if columns is not None and len(columns) else None
         if chunk is not None and not self.spending.allows(ring.owner, len(chunk.packed), chunk.count):
             self.lost_steps += chunk.count
@@ -130,7 +130,7 @@ class Store(History):
     # ── Snapshots ──
 
     def append(self, snapshot: Snapshot) -> None:
-        """Readings and runs of one tick. Raises `StoreError` while history cannot be kept."""
+        """Store one tick's readings and runs. Raises `StoreError` while history cannot be written."""
         self._write(lambda database: self._write_snapshot(database, snapshot))
         if self.error is None:
             self._verifier.update(snapshot)
@@ -143,8 +143,8 @@ class Store(History):
             raise StoreError(self.error)
 
     def maintain(self, now: float, *, expire: bool = True) -> bool:
-        """Roll up, drop what is too old or too much, give space back. True: call again soon. Nothing is
-        too old (`expire` off) by a clock that somebody has just set."""
+        """Roll up, drop what is too old or too much, return free space. True: call again soon. With `expire`
+        off, nothing counts as too old, because somebody has just set the clock."""
         now_us = int(now * 1e6)
         if not self._write(lambda database: self._let_go(database, now_us) if expire else None):
             return False
@@ -172,7 +172,7 @@ class Store(History):
         self._series.clear()
 
     def _forget(self, snapshot: Snapshot) -> None:
-        """What is remembered of runs and rings out of view; found again in the database if need be."""
+        """Forget runs and rings that are out of view; the database still has them if needed."""
         oldest_us = int((snapshot.time - REMEMBER_SECONDS) * 1e6)
         self._rings = {key: at for key, at in self._rings.items() if at >= oldest_us}
         seen = {(run.id, owner_of(run)) for run in snapshot.runs}
@@ -181,11 +181,11 @@ class Store(History):
     # ── Ledger ──
 
     def realised(self, seen: Realisation) -> None:
-        """Note what a remedy gained beside what was predicted."""
+        """Record what a remedy gained next to what was predicted."""
         self._write(lambda database: write_realisation(database, seen))
 
     def known_errors(self) -> dict[str | None, dict[str, float]]:
-        """How far predictions were off so far; nothing while the history cannot be read."""
+        """How far predictions have been off so far; empty while the history cannot be read."""
         with contextlib.suppress(StoreError):
             return self.errors()
         return {}
@@ -193,7 +193,7 @@ class Store(History):
     # ── Writing ──
 
     def _open(self) -> bool:
-        """Open or reopen. A corrupt file is moved aside and a new one begun."""
+        """Open or reopen. A corrupt file is moved aside and a new one started."""
         try:
             self._database = open_writable(self.path)
             self._clock.restore(self._database)
@@ -220,7 +220,7 @@ class Store(History):
         return True
 
     def _write(self, work: Callable[[sqlite3.Connection], None]) -> bool:
-        """One transaction; a failure is kept in `error`, logged once, and tried again later."""
+        """One transaction; a failure is kept in `error`, logged once, and retried later."""
         with self._lock:
             if self._database is None and (time.monotonic() < self._retry_at or not self._open()):
                 return False
@@ -245,7 +245,7 @@ class Store(History):
             return True
 
     def _undo(self, database: sqlite3.Connection) -> None:
-        """Nothing that was noted as written in this transaction is."""
+        """Nothing noted as written in this transaction actually was."""
         with contextlib.suppress(sqlite3.Error):
             database.execute("ROLLBACK")
         self._series.clear()
@@ -278,8 +278,8 @@ class Store(History):
         return known
 
     def _write_run(self, database: sqlite3.Connection, run: Run, snapshot: Snapshot) -> None:
-        """A live run now and then, one that is over whenever anything about it changes; and with it what its
-        findings promise, so that the ledger has every prediction of every run that is kept."""
+        """Writes a live run now and then, a finished one whenever anything about it changes; along with what
+        its findings promise, so that the ledger has every prediction of every stored run."""
         owner = owner_of(run)
         when, digest = self._written.get((run.id, owner), (-RUN_EVERY_SECONDS, 0))
         if run.live and snapshot.monotonic - when < RUN_EVERY_SECONDS:
@@ -312,7 +312,7 @@ class Store(History):
             self._database = None
 
     def close(self) -> None:
-        """Write what is pending and close."""
+        """Write what is pending, then close."""
         self.commit()
         with self._lock:
             self._close_database()

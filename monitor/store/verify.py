@@ -1,4 +1,4 @@
-"""Was a prediction right? A later run of the same script without the finding shows it."""
+"""Whether a prediction was right: shown by a later run of the same script without the finding."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
     from monitor.store.store import Store
 
 LOOK_BACK = 20
-"""Runs of the same script before this one in which its predecessor is looked for."""
+"""How many earlier runs of the same script are searched for a run's predecessor."""
 AT_ONCE = 4
-"""Runs looked at in one tick, of as many owners."""
+"""Runs verified per tick, each of a different owner."""
 MAX_WAITING = 64
-"""Of one owner; of more, the oldest are not looked at."""
+"""Per owner; beyond this, the oldest are not verified."""
 MAX_LIVE = 4096
 
 
 class Verifier:
-    """Watches snapshots for runs that end. What changes within a live run (neighbours leave, a card cools
-    down) proves nothing about a remedy."""
+    """Watches snapshots for runs that end. Changes within a live run (neighbours leave, a card cools down)
+    prove nothing about a remedy."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._live: set[str] = set()
-        """Runs seen live, to notice their end."""
+        """Runs seen live, so that we notice their end."""
         self._due: dict[int, deque[RunRecord]] = {}
-        """Owner → runs that are over and not looked at yet."""
+        """Owner → finished runs not yet verified."""
 
     def update(self, snapshot: Snapshot) -> None:
         self._note(snapshot)
@@ -46,7 +46,7 @@ class Verifier:
                 verify(self._store, record)
 
     def _note(self, snapshot: Snapshot) -> None:
-        if len(self._live) > MAX_LIVE:  # runs whose end was never in view
+        if len(self._live) > MAX_LIVE:  # some runs' ends were never in view
             self._live &= {run.id for run in snapshot.runs}
         for run in snapshot.runs:
             if run.live:
@@ -58,17 +58,17 @@ class Verifier:
                 waiting.append(RunRecord(run, own, snapshot.time))
 
     def _next(self) -> Iterator[RunRecord]:
-        """The next run of one owner after the other: a comparison takes some 20 ms, and a tick must not wait
-        for a crowd."""
+        """The next run of each owner in turn: a comparison takes some 20 ms, and a tick must not wait for a
+        crowd."""
         for owner in list(self._due)[:AT_ONCE]:
             waiting = self._due.pop(owner)
             yield waiting.popleft()
             if waiting:
-                self._due[owner] = waiting  # behind the others
+                self._due[owner] = waiting  # to the back of the queue
 
 
 def verify(store: Store, record: RunRecord) -> Comparison | None:
-    """A run that is over against the one before it of the same script; None when there is none."""
+    """Compares a finished run with its script's previous one; None if there is none."""
     before = predecessor(store, record)
     if before is None:
         return None
@@ -78,7 +78,8 @@ def verify(store: Store, record: RunRecord) -> Comparison | None:
 
 
 def predecessor(history: History, record: RunRecord) -> RunRecord | None:
-    """The owner's newest run of the same script and name that came to its end with something to predict."""
+    """The owner's latest run of the same script and name that ended without failing and had a predicted
+    gain."""
     run = record.run
     if run.script is None:
         return None
@@ -90,7 +91,7 @@ def predecessor(history: History, record: RunRecord) -> RunRecord | None:
 
 
 def keep_realised(store: Store, before: RunRecord, found: Comparison) -> None:
-    """What B realised of A's predictions, into the ledger; a divided gain is no evidence."""
+    """Record in the ledger what B realised of A's predictions; a divided gain is not evidence."""
     promised = {(finding.id, finding.rank): finding for finding in before.findings}
     for one in found.realised:
         finding = promised[one.id, one.rank]

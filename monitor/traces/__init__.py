@@ -1,4 +1,4 @@
-"""Profiler traces: read a file `torch.profiler` wrote, analyse it, name what to change.
+"""Profiler traces: reads a file written by `torch.profiler`, analyses it, and says what to change.
 
 `read(path)` → `Trace`, `analyse(trace)` → `TraceReport`, `diagnose(reports)` → findings.
 """

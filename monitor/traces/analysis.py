@@ -21,7 +21,7 @@ from monitor.traces.trace import NS, Card, Trace, Work
 
 
 def analyse(trace: Trace, *, rank: int = 0, last_step: bool = False) -> TraceReport:
-    """`rank` is used where the trace does not name its own; `last_step` counts the last profiler step too."""
+    """`rank` is used if the trace does not name its own; `last_step` includes the last profiler step."""
     steps = window.steps_of(trace)
     work = window.choose(trace, steps, last_step=last_step)
     host = host_of(trace)
@@ -56,7 +56,7 @@ def analyse(trace: Trace, *, rank: int = 0, last_step: bool = False) -> TraceRep
 
 
 def _by_device(work: Sequence[Work]) -> list[tuple[int, list[Work]]]:
-    """The device with the most work first; one with nothing but work of no length is not there."""
+    """The device with the most work first; devices with only zero-length work are left out."""
     groups = defaultdict(list)
     for one in work:
         groups[one.device].append(one)
@@ -69,7 +69,7 @@ def _card(trace: Trace, device: int) -> Card | None:
 
 
 class _DevicePart:
-    """One device of a trace, on the way to its report."""
+    """Collects what the report needs about one device of a trace."""
 
     def __init__(self, device: int, work: Sequence[Work], host: Host) -> None:
         self.device = device

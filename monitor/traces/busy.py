@@ -1,4 +1,4 @@
-"""When a device was busy, with what, and how much communication was hidden behind computing."""
+"""When a device was busy, with what, and how much communication was hidden behind computation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from monitor.traces.trace import NS, Work, WorkKind
 
 
 def busy_time(work: Iterable[Work], kind: WorkKind | None = None) -> Intervals:
-    """The time in which work (of a kind) ran, overlaps counted once."""
+    """The time in which work (of this kind) ran; overlaps count once."""
     return union((one.begin, one.end) for one in work if kind is None or one.kind == kind)
 
 
@@ -30,7 +30,7 @@ def temporal(busy: Intervals, computing: Intervals) -> Temporal:
 
 
 def communication(work: Sequence[Work], computing: Intervals, span: int) -> Communication | None:
-    """None without a collective."""
+    """None if there was no collective."""
     talking = busy_time(work, "communication")
     total = length(talking)
     if not total:

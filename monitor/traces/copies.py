@@ -14,7 +14,7 @@ COPY = re.compile(r"^Memcpy (?P<direction>\w+)(?: \((?P<ends>[^)]*)\))?")
 
 
 def copies(work: Iterable[Work]) -> list[Copies]:
-    """The longest first."""
+    """Longest total first."""
     groups = defaultdict(list)
     for one in work:
         if one.kind == "memory" and (match := COPY.match(one.name)):

@@ -1,5 +1,5 @@
-"""What a trace says should change. A gain is never claimed beyond what the trace shows: with a share s of the
-time gone, the rest takes 1 - s, so the speed-up is at most 1 / (1 - s)."""
+"""What a trace says should change. No gain is claimed beyond what the trace shows: if a share s of the time
+disappears, the rest takes 1 - s, so the speed-up is at most 1 / (1 - s)."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from monitor.traces.ranks import late_rank
 from monitor.traces.report import Device, TraceReport
 
 WORTH_SAYING = 0.03
-"""A share of the time below this is noise between two runs."""
+"""A smaller share of the time is noise between two runs."""
 WARNING = 0.10
-"""From here on it is a warning and the trace is not healthy."""
+"""From here on it is a warning, and the trace is not healthy."""
 BUSY_ENOUGH = 0.90
-"""Judgement: a device this busy is well used."""
+"""A judgement: a device this busy is well used."""
 ENOUGH_WORK = 50
-"""With fewer kernels and copies than this no gain is named: a few launches are no picture of a run."""
+"""With fewer kernels and copies than this no gain is given: a few launches do not represent a run."""
 TOO_LITTLE = "The trace is too short to name a gain."
 FEW_TENSOR_CORES = 0.5
-"""Judgement: below this share of the matrix time on tensor cores they are worth mentioning."""
+"""A judgement: below this share of matrix time on tensor cores, they are worth mentioning."""
 MATRIX_SHARE = 0.2
-"""Tensor cores are worth a word when matrix kernels without them take this much of the time."""
+"""Tensor cores are mentioned only if matrix kernels without them take this share of the time."""
 TENSOR_CORE_CARDS = 7
-"""Compute capability of Volta, the first with tensor cores."""
+"""Compute capability of Volta, the first generation with tensor cores."""
 
 
 class Cause(Struct, frozen=True):
@@ -41,11 +41,11 @@ class Cause(Struct, frozen=True):
     evidence: dict[str, Any]
     why: str
     whole: bool = True
-    """Whether the remedy removes all of it. If not, the trace cannot tell how much, and likely is 1."""
+    """Whether the remedy removes all of it. If not, the trace cannot say how much, so `likely` is 1."""
 
 
 def diagnose(reports: Sequence[TraceReport]) -> list[Finding]:
-    """Findings on the ranks of one job, those that can gain most first; a healthy job says so."""
+    """Findings about the ranks of one job, largest possible gain first; a healthy job is reported as such."""
     found = [_worst(reports, look) for look in LOOKS]
     causes = sorted(filter(None, [*found, _late(reports)]), key=lambda entry: -entry[1].share)
     enough = min(report.window.work for report in reports) >= ENOUGH_WORK
@@ -58,7 +58,7 @@ Look = Callable[[TraceReport, Device], Cause | None]
 
 
 def _worst(reports: Sequence[TraceReport], look: Look) -> tuple[int | None, Cause] | None:
-    """A cause on the rank it costs most; the others wait for that one."""
+    """A cause on the rank where it costs most; the other ranks wait for that one."""
     causes = [(report.rank, cause) for report in reports if (cause := look(report, report.devices[0]))]
     if not causes:
         return None
@@ -82,7 +82,7 @@ def _finding(rank: int | None, cause: Cause, enough: bool) -> Finding:
 
 
 def capped(share: float, *, whole: bool) -> Speedup | None:
-    """At most this, when `share` of the time goes. None when nothing else would be left: no bound."""
+    """The upper bound if `share` of the time disappears. None if nothing would remain: there is no bound."""
     if share >= 1.0:
         return None
     most = 1.0 / (1.0 - share)
@@ -253,7 +253,7 @@ def _late(reports: Sequence[TraceReport]) -> tuple[int | None, Cause] | None:
 
 
 def _tensor_cores(report: TraceReport) -> Finding | None:
-    """A hint without a gain: how much faster other kernels would be is not in the trace."""
+    """A hint without a gain: the trace does not show how much faster other kernels would be."""
     units, card = report.tensor_cores, report.card
     if units is None or units.ratio is None or card is None or (card.compute_major or 0) < TENSOR_CORE_CARDS:
         return None
@@ -271,7 +271,7 @@ def _tensor_cores(report: TraceReport) -> Finding | None:
 
 
 def _overall(reports: Sequence[TraceReport], findings: Sequence[Finding]) -> list[Finding]:
-    """The healthy verdict, when nothing is worth a warning."""
+    """The healthy verdict, if nothing is worth a warning."""
     busy = min(1.0 - report.devices[0].temporal.idle_ratio for report in reports)
     if busy < BUSY_ENOUGH or any(finding.severity != "hint" for finding in findings):
         return []

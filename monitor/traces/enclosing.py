@@ -1,4 +1,4 @@
-"""Which operator, annotation and Python function a moment of a host thread is in."""
+"""Which operator, annotation and Python function a host thread is in at a given moment."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from monitor.traces.trace import Range, Thread
 from monitor.traces.window import STEP
 
 FRAME = re.compile(r"^(?P<path>[^<>]*\.py)\(\d+\): ")
-"""How Kineto names a Python function: file(line): name."""
+"""Kineto's name for a Python function: file(line): name."""
 NOT_OWN = ("/site-packages/torch/", "/dist-packages/torch/", "/lib/python3")
 
 
@@ -41,7 +41,7 @@ def places(moments: Sequence[Moment], ranges: Iterable[Range]) -> list[Place]:
 
 
 class _Sweep:
-    """Walks one thread's ranges once, for moments asked in ascending order."""
+    """Walks one thread's ranges once, for moments queried in ascending order."""
 
     def __init__(self, ranges: Sequence[Range]) -> None:
         self._ranges = ranges
@@ -75,7 +75,7 @@ def _place(around: Sequence[Range]) -> Place:
 
 
 def is_own_code(frame: str) -> bool:
-    """Whether a frame is neither torch's, nor the standard library's, nor a built-in."""
+    """Whether a frame belongs to neither torch, the standard library nor a built-in."""
     match = FRAME.match(frame.strip())
     if match is None:
         return False

@@ -1,4 +1,4 @@
-"""What the host did, as sets of time: waiting for data, inside blocking copies, in operators, in syncs."""
+"""What the host did, as time sets: waiting for data, inside blocking copies, in operators, in syncs."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ SYNC_CALLS = {
     for name in names
 }
 BLOCKING_COPY_CALLS = {"cudaMemcpy", "hipMemcpy", "hipMemcpyWithStream"}
-"""Copies that return when the data has arrived, whatever the memory."""
+"""Copies that return only when the data has arrived, whatever the kind of memory."""
 DATA_WAITS = "enumerate(DataLoader)"
-"""How torch's DataLoader annotates the wait for the next batch."""
+"""How torch's DataLoader labels the wait for the next batch."""
 
 
 class Host(Struct, frozen=True):
-    """The launching threads' time, from the whole trace."""
+    """How the launching threads spent their time, over the whole trace."""
 
     data: Intervals
     copying: Intervals
     working: Intervals
     """In any operator or runtime call."""
     main: Thread | None
-    """The thread of the profiler's steps, else the one that launches most."""
+    """The thread with the profiler's steps, else the one that launches most."""
     syncs: tuple[Call, ...]
-    """Calls in which a launching thread waited for the device, copies to the host among them."""
+    """Calls in which a launching thread waited for the device, including copies to the host."""
 
 
 def host_of(trace: Trace) -> Host:
@@ -60,7 +60,7 @@ def _main(trace: Trace, threads: Counter[Thread]) -> Thread | None:
 
 
 def _blocking_copies(trace: Trace) -> tuple[list[Call], list[Call]]:
-    """Calls of copies that block: to the host (a synchronisation), and to the device."""
+    """Blocking copy calls: to the host (which synchronise), and to the device."""
     to_host, to_device = [], []
     for one in trace.work:
         if one.kind != "memory" or one.launch is None:

@@ -1,4 +1,4 @@
-"""Idle time: by category, as Holistic Trace Analysis does it per stream, and by cause, for the device."""
+"""Idle time: by category per stream, as in Holistic Trace Analysis, and by cause for the device."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from monitor.traces.report import IdleByCategory, IdleByCause
 from monitor.traces.trace import NS, Work
 
 KERNEL_WAIT_NS = 30_000
-"""A gap below this between two queued kernels is the device's own delay; the figure is that of Holistic
-Trace Analysis."""
+"""A shorter gap between two queued kernels is the device's own delay; the figure is that of Holistic Trace
+Analysis."""
 OUTSIDE_NS = 1_000_000
-"""Python between two operators takes microseconds; a millisecond outside all of them is something else."""
+"""Python between two operators takes microseconds; a millisecond outside any operator is something else."""
 
 
 def by_category(work: Sequence[Work]) -> IdleByCategory:
@@ -47,7 +47,7 @@ def _late(one: Work, ended: int) -> bool:
 
 
 class Gaps:
-    """A device's idle intervals, sorted by category."""
+    """A device's idle intervals, by category."""
 
     def __init__(self, work: Sequence[Work], busy: Intervals) -> None:
         self.host: Intervals = []
@@ -68,7 +68,7 @@ class Gaps:
 
 
 def by_cause(idle: Gaps, host: Host) -> IdleByCause:
-    """Every nanosecond of host wait goes to one cause, the most specific first."""
+    """Every nanosecond of host wait is assigned to one cause, most specific first."""
     data = intersection(idle.host, host.data)
     copying = difference(intersection(idle.host, host.copying), data)
     left = _unexplained(idle, host)
@@ -91,14 +91,14 @@ def _unexplained(idle: Gaps, host: Host) -> Intervals:
 
 
 def outside_operators(idle: Gaps, host: Host) -> Intervals:
-    """Host wait without an operator or a runtime call for long."""
+    """Long periods of host wait without any operator or runtime call."""
     outside = difference(_unexplained(idle, host), host.working)
     return [(begin, end) for begin, end in outside if end - begin >= OUTSIDE_NS]
 
 
 def after_syncs(idle: Gaps, host: Host) -> dict[int, int]:
-    """Position of a sync → idle time it causes: the gap that began while the host waited in it, but no
-    longer than it waited, as without it the host would be just that much earlier."""
+    """Index of a sync → idle time it causes: the gap that began while the host waited in it, but no longer
+    than that wait, since without it the host would be earlier by just that much."""
     found: dict[int, int] = {}
     left = _unexplained(idle, host)
     begins = [call.begin for call in host.syncs]

@@ -1,4 +1,4 @@
-"""Sets of time as sorted lists of disjoint intervals: union, intersection, difference, length."""
+"""Time sets as sorted lists of disjoint intervals: union, intersection, difference, length."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Intervals = list[Interval]
 
 
 def union(intervals: Iterable[Interval]) -> Intervals:
-    """Any intervals, in any order, as a set of time."""
+    """Any intervals, in any order, as a time set."""
     merged: Intervals = []
     for begin, end in sorted(intervals):
         if merged and begin <= merged[-1][1]:
@@ -36,7 +36,7 @@ def intersection(one: Intervals, other: Intervals) -> Intervals:
 
 
 def difference(one: Intervals, other: Intervals) -> Intervals:
-    """What of `one` is not in `other`."""
+    """The part of `one` that is not in `other`."""
     left: Intervals = []
     at = 0
     for begin, end in one:
@@ -54,7 +54,7 @@ def difference(one: Intervals, other: Intervals) -> Intervals:
 
 
 def length_within(merged: Intervals, window: Interval) -> int:
-    """How much of a set is inside one interval."""
+    """How much of a set lies inside one interval."""
     at = max(0, bisect_left(merged, (window[0],)) - 1)
     found = 0
     while at < len(merged) and merged[at][0] < window[1]:

@@ -1,4 +1,4 @@
-"""The heaviest kernels, and which matrix kernels use tensor cores, as far as their names tell."""
+"""The heaviest kernels, and which matrix kernels use tensor cores, judging by their names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HEAVIEST = 10
 
 
 def heaviest(work: Iterable[Work]) -> tuple[list[Kernel], int]:
-    """The heaviest kernels and how many different ones there are; copies and fills are not among them."""
+    """The heaviest kernels and how many different ones there are; copies and fills are excluded."""
     groups = defaultdict(list)
     for one in work:
         if one.kind != "memory":
@@ -38,7 +38,7 @@ def _row(name: str, kind: WorkKind, lengths: list[int], whole: int) -> Kernel:
 
 
 def tensor_cores(work: Iterable[Work]) -> TensorCores | None:
-    """Time of matrix kernels by unit; None without any."""
+    """Time of matrix kernels by unit; None if there are none."""
     totals = {True: 0, False: 0, None: 0}
     units: dict[str, bool | None] = {}
     matrix: dict[str, bool] = {}
@@ -62,7 +62,7 @@ def tensor_cores(work: Iterable[Work]) -> TensorCores | None:
 
 
 def collectives(work: Iterable[Work], computing: Intervals) -> list[Collective]:
-    """In the order they ran, which is the same on every rank."""
+    """In execution order, which is the same on every rank."""
     return [
         Collective(
             one.name.partition("(")[0],

@@ -10,17 +10,17 @@ from monitor.traces.report import Launches, Queue
 from monitor.traces.trace import NS, Work
 
 PARTS = 60
-"""In how many parts of the window the queue is shown: a line of a terminal."""
+"""Number of parts of the window in which the queue is shown: one terminal line."""
 LAUNCH_IDLE_RATIO = 0.1
 LATE_RATIO = 0.5
-"""Launch-bound: the device idles this much because of launching, and most launches find the stream with
-nothing left to do."""
+"""Launch-bound means: the device idles for at least this share because of launching, and at least this share
+of launches finds the stream out of work."""
 Change = tuple[int, int]
-"""A moment, and the length of the queue from then on."""
+"""A moment, and the queue length from then on."""
 
 
 def changes(work: Iterable[Work]) -> list[Change]:
-    """One longer at each launch, one shorter when the work begins."""
+    """The queue grows by one at each launch and shrinks by one when the work begins."""
     marks = []
     for one in work:
         if one.launch is not None:
@@ -35,7 +35,7 @@ def changes(work: Iterable[Work]) -> list[Change]:
 
 
 def queue(work: Iterable[Work]) -> Queue | None:
-    """None when no launch is known."""
+    """None if no launch is known."""
     found = changes(work)
     if not found:
         return None
@@ -63,7 +63,7 @@ def _over_time(stretches: Sequence[tuple[int, int, int]], begin: int, span: int)
 
 
 def _spread(areas: list[float], first: float, last: float, depth: int) -> None:
-    """Add a stretch, in units of parts, to the parts it touches."""
+    """Add an interval, in units of parts, to the parts it touches."""
     at = int(first)
     while at < last and at < len(areas):
         areas[at] += depth * (min(last, at + 1) - max(first, at))
@@ -71,7 +71,7 @@ def _spread(areas: list[float], first: float, last: float, depth: int) -> None:
 
 
 def launches(streams: Iterable[Sequence[Work]]) -> Launches | None:
-    """Over the streams of a device; None when no launch is known."""
+    """Over all streams of a device; None if no launch is known."""
     delays, begins, lengths, late = [], [], [], 0
     for work in streams:
         ended = None
@@ -101,7 +101,7 @@ def _median_period(begins: list[int]) -> float | None:
 
 
 def launch_bound(pace: Launches | None, idle_ratio: float) -> bool | None:
-    """Whether kernels end faster than the host launches the next; None when launches are not known."""
+    """Whether kernels finish faster than the host launches the next; None if launches are unknown."""
     if pace is None or pace.kernel_median_seconds is None or pace.period_median_seconds is None:
         return None
     return (

@@ -1,4 +1,4 @@
-"""Several ranks of one job: which of them the others wait for."""
+"""Several ranks of one job: which one the others wait for."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def comparable(reports: Sequence[TraceReport]) -> bool:
 
 
 def late_rank(reports: Sequence[TraceReport]) -> LateRank | None:
-    """The rank that costs the others most; None when it cannot be told."""
+    """The rank that costs the others most; None if that cannot be determined."""
     if not comparable(reports):
         return None
     candidates = [_cost(reports, at) for at in range(len(reports))]
@@ -22,7 +22,7 @@ def late_rank(reports: Sequence[TraceReport]) -> LateRank | None:
 
 
 def _cost(reports: Sequence[TraceReport], suspect: int) -> LateRank:
-    """What the others wait in collectives to which the suspect came last."""
+    """How long the others wait in collectives in which the suspect arrived last."""
     waits = {at: 0.0 for at in range(len(reports)) if at != suspect}
     last_in = 0
     for together in zip(*(report.collectives for report in reports), strict=True):

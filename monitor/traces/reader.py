@@ -1,7 +1,7 @@
 """Reads a chrome trace as Kineto writes it, plain or compressed, into a `Trace`.
 
-The whole file is decoded at once into typed records that hold only the fields used here: several times as
-fast as building dictionaries, in a fraction of their memory.
+The whole file is decoded at once into typed records that hold only the fields used here: several times faster
+than building dictionaries, in a fraction of the memory.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ RANGES: dict[str, RangeKind] = {
     "python_function": "python",
 }
 CALL_SUFFIXES = ("_runtime", "_driver")
-"""cuda_runtime, cuda_driver, xpu_runtime, privateuse1_runtime …; ROCm traces say cuda_runtime as well."""
+"""cuda_runtime, cuda_driver, xpu_runtime, privateuse1_runtime …; ROCm traces also say cuda_runtime."""
 OLD_CALLS = "Runtime"
 
 COLLECTIVE = re.compile(r"^(nccl|rccl).*kernel|(one|two)_shot_all_?reduce|multimem_.*(reduce|gather)", re.I)
-"""Kernels of NCCL and RCCL, and torch's own over symmetric memory."""
+"""Kernels of NCCL and RCCL, and torch's own on symmetric memory."""
 NOT_JSON_NUMBERS = re.compile(rb":\s*-?(?:nan|inf(?:inity)?)\b", re.I)
 RANK_IN_NAME = re.compile(r"rank[-_.]?(\d+)", re.I)
 
 
 class _Args(Struct, gc=False):
-    """The arguments used, whatever their type: ROCm writes numbers as text."""
+    """The arguments we use, of any type: ROCm writes numbers as text."""
 
     correlation: Any = None
     device: Any = None
@@ -86,12 +86,12 @@ _decoder: msgspec.json.Decoder[_File | list[_Event]] = msgspec.json.Decoder(
 
 
 def read(path: str | Path) -> Trace:
-    """A trace file; what is wrong with it becomes one sentence."""
+    """Reads a trace file; any problem with it becomes a one-sentence error."""
     return parse(_content(Path(path)), str(path))
 
 
 def parse(data: bytes, source: str) -> Trace:
-    """A trace that is in memory; `source` is what messages call it."""
+    """A trace already in memory; `source` is its name in messages."""
     file = _decoded(data, source)
     if isinstance(file, list):
         file = _File(file)
@@ -131,7 +131,7 @@ def _decoded(data: bytes, source: str) -> _File | list[_Event]:
 
 
 def _repaired(data: bytes, source: str, error: ValueError | msgspec.DecodeError) -> _File | list[_Event]:
-    """Once more without what profilers get wrong: bare nan and inf, and text that is not UTF-8."""
+    """Retry without common profiler mistakes: bare nan and inf, and text that is not UTF-8."""
     mended = NOT_JSON_NUMBERS.sub(b":null", data).decode("utf-8", "replace").encode()
     try:
         return _decoder.decode(mended)
@@ -178,7 +178,7 @@ def _group(category: str) -> str:
 
 
 class _Clock:
-    """Microseconds of the trace to whole nanoseconds since its first event: sums are then exact."""
+    """Converts a trace's microseconds to whole nanoseconds since its first event, so that sums are exact."""
 
     def __init__(self, origin: float) -> None:
         self.origin = origin
@@ -225,7 +225,7 @@ def _kind(event: _Event) -> WorkKind:
 
 
 def _place(event: _Event, args: _Args) -> tuple[int, int]:
-    """Device and stream; a trace's process and thread of work are just these."""
+    """Device and stream; for device work, the trace's process and thread are just these."""
     device = _first(_number(args.device), _number(event.pid))
     stream = _first(_number(args.stream), _number(event.tid))
     return device or 0, stream or 0
@@ -253,7 +253,7 @@ def _rank_in(source: str) -> int | None:
 
 
 def _number(value: Any) -> int | None:
-    """An integer out of what a trace may hold in its place; None for anything else."""
+    """An integer from whatever the trace holds in its place; None for anything else."""
     if isinstance(value, str):
         return int(value) if value.isdecimal() else None
     return int(value) if isinstance(value, int | float) else None

@@ -1,4 +1,4 @@
-"""What to change, per cause."""
+"""What to change, by cause."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What if the host had not waited there? The launches are replayed earlier by what is taken out of the host's
-time before them, and the streams run again.
+"""What if the host had not waited there? Moves the launches earlier by the host time removed before them, and
+replays the streams.
 
-Idle time right after a wait is less than what the wait costs: with the host earlier, later gaps close too.
-Kernels keep their lengths and the device its delays between them. Where a kernel waits for another stream
+The idle time right after a wait is less than the wait costs: with the host earlier, later gaps close too.
+Kernels keep their durations and the device its delays between them. Where a kernel waits for another stream
 this is optimistic, so the saving is an upper bound.
 """
 
@@ -17,7 +17,7 @@ from monitor.traces.trace import Work
 
 
 def saving(work: Sequence[Work], busy: Intervals, removed: Intervals) -> int:
-    """Nanoseconds by which the work would be done earlier, at most, without `removed` in the host's time."""
+    """Nanoseconds by which the work would finish earlier, at most, without `removed` in the host's time."""
     if not removed:
         return 0
     span = busy[-1][1] - busy[0][0]
@@ -25,7 +25,7 @@ def saving(work: Sequence[Work], busy: Intervals, removed: Intervals) -> int:
 
 
 class _Earlier:
-    """How much earlier a moment of the host is."""
+    """How much earlier the host reaches a given moment."""
 
     def __init__(self, removed: Intervals) -> None:
         self._removed = removed
@@ -56,7 +56,7 @@ def _replayed(work: Sequence[Work], earlier: _Earlier) -> int:
 
 
 def _begin(one: Work, was: int | None, now: int | None, latency: int, earlier: _Earlier) -> int:
-    """`was` and `now` are when the stream's work before this one ended, in the trace and in the replay."""
+    """`was` and `now`: when the stream's previous work ended, in the trace and in the replay."""
     if one.launch is None:
         return one.begin if now is None or was is None else now + max(0, one.begin - was)
     call = one.launch

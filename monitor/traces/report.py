@@ -1,4 +1,4 @@
-"""What the analysis of one trace says, in numbers. Seconds are seconds of the window; absent is None."""
+"""The analysis of one trace, in numbers. Seconds refer to the window; absent is None."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from monitor.traces.trace import Card, WorkKind
 
 
 class Window(Struct, frozen=True):
-    """The part of the trace the figures are about: from its first to its last work on a device."""
+    """The part of the trace the figures cover: from its first to its last work on a device."""
 
     seconds: float
     work: int
-    """Kernels, copies and fills in it."""
+    """Number of kernels, copies and fills in it."""
     left_out: int = 0
-    """Work of the trace that is not in it: of the last step, or launched before the first."""
+    """Work in the trace but outside the window: in the last step, or launched before the first."""
 
 
 class Steps(Struct, frozen=True):
-    """The `ProfilerStep#` annotations, host time."""
+    """The `ProfilerStep#` annotations, in host time."""
 
     first: int
     last: int
@@ -27,11 +27,11 @@ class Steps(Struct, frozen=True):
     min_seconds: float
     max_seconds: float
     in_window: int
-    """How many of them the window has; the last one is left out, as it holds the profiler's own end."""
+    """How many of them the window contains; the last one is excluded, since the profiler stops in it."""
 
 
 class Temporal(Struct, frozen=True):
-    """A device's time: computing, busy with something else (copies, fills, collectives), idle."""
+    """A device's time: computing, busy with something else (copies, fills, collectives), or idle."""
 
     span_seconds: float
     busy_seconds: float
@@ -53,33 +53,33 @@ class IdleByCategory(Struct, frozen=True):
     """Idle time in the categories of Holistic Trace Analysis."""
 
     host_wait_seconds: float
-    """The next work was launched after the last had ended: the host was late."""
+    """The next work was launched after the previous had ended: the host was late."""
     kernel_wait_seconds: float
-    """It was in the queue, and began within the delay that is normal between two kernels."""
+    """It was queued, and began within the normal delay between two kernels."""
     other_seconds: float
-    """It was in the queue and began later: an event of another stream, or its launch is not known."""
+    """It was queued but began later: an event of another stream, or its launch is unknown."""
 
 
 class IdleByCause(Struct, frozen=True):
-    """A device's idle time by what the host did meanwhile; the parts add up to the idle time."""
+    """A device's idle time by what the host was doing; the parts add up to the total."""
 
     data_seconds: float
     """The loop waited for its DataLoader."""
     copy_seconds: float
-    """The host was inside a copy call that blocks (pageable memory)."""
+    """The host was inside a blocking copy call (pageable memory)."""
     sync_seconds: float
-    """The queue had run dry in a synchronisation; never more than the host waited in it."""
+    """The queue ran dry during a synchronisation; never more than the host waited in it."""
     launch_seconds: float
     """The host was launching: operators, runtime calls and the Python between them."""
     outside_seconds: float
-    """The host was in no operator and no call for a while: own code, sleep, or the process did not run."""
+    """The host was in no operator or call for a while: user code, sleep, or the process did not run."""
     kernel_wait_seconds: float
     other_seconds: float
 
 
 class Savings(Struct, frozen=True):
-    """By how much the window would be shorter, at most, if the host did not wait there: from a replay. More
-    than the idle time of the cause, as a host that is earlier closes later gaps too. Not to be added up."""
+    """How much shorter the window would be, at most, if the host did not wait there: from a replay. More than
+    the cause's idle time, since an earlier host closes later gaps too. These cannot be added up."""
 
     data_seconds: float
     copy_seconds: float
@@ -87,18 +87,18 @@ class Savings(Struct, frozen=True):
 
 
 class Queue(Struct, frozen=True):
-    """Work launched but not begun."""
+    """Work launched but not yet begun."""
 
     mean: float
-    """Over its changes, as Holistic Trace Analysis counts."""
+    """Over its changes, as in Holistic Trace Analysis."""
     median: float
     max: int
     time_mean: float
-    """Over time: what one finds when looking at a random moment."""
+    """Over time: the expected length at a random moment."""
     empty_ratio: float
     """Share of the time with nothing in the queue."""
     over_time: tuple[float, ...] = ()
-    """The mean in equal parts of the window."""
+    """The mean in each of several equal parts of the window."""
 
 
 class Stream(Struct, frozen=True):
@@ -107,13 +107,13 @@ class Stream(Struct, frozen=True):
     busy_seconds: float
     idle: IdleByCategory
     queue: Queue | None = None
-    """None when no launch of its work is in the trace."""
+    """None if the trace contains no launch of its work."""
 
 
 class Communication(Struct, frozen=True):
     seconds: float
     overlapped_seconds: float
-    """While the device computed as well."""
+    """While the device was also computing."""
     exposed_seconds: float
     overlap_ratio: float
     exposed_ratio: float
@@ -121,16 +121,16 @@ class Communication(Struct, frozen=True):
 
 
 class Launches(Struct, frozen=True):
-    """How the host keeps up with the device."""
+    """How well the host keeps up with the device."""
 
     count: int
     kernel_median_seconds: float | None
     delay_median_seconds: float
-    """From the call to the begin of the work."""
+    """From the call to the beginning of the work."""
     period_median_seconds: float | None
     """From one launch to the next."""
     late_ratio: float
-    """Share of the launches that came when the stream had nothing left to do."""
+    """Share of launches that came when the stream had run out of work."""
 
 
 class Device(Struct, frozen=True):
@@ -144,7 +144,7 @@ class Device(Struct, frozen=True):
     queue: Queue | None
     launches: Launches | None
     launch_bound: bool | None
-    """None when the trace does not show the launches."""
+    """None if the trace does not show the launches."""
     streams: tuple[Stream, ...]
 
 
@@ -155,18 +155,18 @@ class Sync(Struct, frozen=True):
     operator: str | None
     """The outermost operator around it, such as aten::item."""
     where: str | None
-    """The innermost Python function outside torch and the standard library, else the annotation around it."""
+    """The innermost Python function outside torch and the standard library, else the enclosing annotation."""
     count: int
     wait_seconds: float
     idle_after_seconds: float
-    """What it costs: idle time of the device that follows and would not be there without it."""
+    """What it costs: device idle time afterwards that would not exist without it."""
 
 
 class Outside(Struct, frozen=True):
-    """A place outside all operators in which the host was while the device idled."""
+    """A place outside any operator where the host was while the device idled."""
 
     where: str | None
-    """As of a sync."""
+    """As for a sync."""
     count: int
     idle_seconds: float
 
@@ -175,7 +175,7 @@ class Copies(Struct, frozen=True):
     direction: str
     """HtoD, DtoH, DtoD, PtoP …"""
     host_memory: str | None
-    """pageable or pinned; None where there is no host side or the trace does not say."""
+    """pageable or pinned; None if there is no host side or the trace does not say."""
     count: int
     seconds: float
     bytes: int | None
@@ -189,37 +189,37 @@ class Kernel(Struct, frozen=True):
     seconds: float
     mean_seconds: float
     share: float
-    """Of the time of all kernels, added up."""
+    """Of the summed time of all kernels."""
     tensor_cores: bool | None
 
 
 class TensorCores(Struct, frozen=True):
-    """Matrix kernels by what their names say."""
+    """Matrix kernels, classified by name."""
 
     tensor_seconds: float
     plain_seconds: float
     unknown_seconds: float
     ratio: float | None
-    """Tensor-core time of the time that could be told; None when none could."""
+    """Tensor-core share of the classified time; None if nothing could be classified."""
 
 
 class Collective(Struct, frozen=True):
     name: str
     seconds: float
     exposed_seconds: float
-    """Without computing meanwhile."""
+    """Without concurrent computation."""
 
 
 class LateRank(Struct, frozen=True):
-    """The rank the others wait for. A collective ends for all at once, so the rank with the shortest one
-    came last; this needs no common clock."""
+    """The rank the others wait for. A collective ends for all ranks at once, so the rank with the shortest
+    one arrived last; this needs no common clock."""
 
     rank: int
     collectives: int
     last_in: int
-    """In how many of them it was the last to come."""
+    """In how many of them it arrived last."""
     wait_seconds: float
-    """What the rank that waits least for it loses, not hidden behind computing: all that could be gained."""
+    """Time lost by the rank that waits least for it, not hidden behind computation: the most to be gained."""
     wait_ratio: float
     """Of that rank's span."""
 
@@ -228,7 +228,7 @@ class TraceReport(Struct, frozen=True):
     source: str
     rank: int
     rank_known: bool
-    """Else the rank is the file's place in the list."""
+    """If not, the rank is the file's position in the list."""
     world_size: int | None
     events: int
     card: Card | None
@@ -241,10 +241,10 @@ class TraceReport(Struct, frozen=True):
     copies: tuple[Copies, ...]
     kernels: tuple[Kernel, ...]
     kernel_names: int
-    """How many different kernels there are; `kernels` has the heaviest."""
+    """How many different kernels there are; `kernels` lists the heaviest."""
     tensor_cores: TensorCores | None
     collectives: tuple[Collective, ...]
     host_recorded: bool
-    """Whether the trace has operators or annotations; without them causes are coarser."""
+    """Whether the trace has operators or annotations; without them, causes are coarser."""
     python_recorded: bool
     """Whether it has Python functions or stacks."""

@@ -1,4 +1,4 @@
-"""Places on the host that keep the device waiting: synchronisations, and code outside all operators."""
+"""Places on the host that keep the device waiting: synchronisations, and code outside any operator."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from monitor.traces.trace import NS, Trace
 
 
 def sync_sites(trace: Trace, host: Host, window: tuple[int, int], caused: Mapping[int, int]) -> list[Sync]:
-    """One entry per place, the costliest first. `caused`: position in `host.syncs` → idle nanoseconds."""
+    """One entry per place, costliest first. `caused`: index in `host.syncs` → idle nanoseconds."""
     inside = [at for at, call in enumerate(host.syncs) if call.end >= window[0] and call.begin <= window[1]]
     found = places([(host.syncs[at].thread, host.syncs[at].begin) for at in inside], trace.ranges)
     sites = defaultdict(list)
@@ -34,7 +34,7 @@ def sync_sites(trace: Trace, host: Host, window: tuple[int, int], caused: Mappin
 
 
 def outside_sites(trace: Trace, host: Host, stretches: Intervals) -> list[Outside]:
-    """The functions the main thread was in during these stretches, the longest first."""
+    """The functions the main thread was in during these intervals, longest first."""
     if host.main is None:
         return []
     moments = [(host.main, (begin + end) // 2) for begin, end in stretches]

@@ -1,4 +1,4 @@
-"""What is kept of a trace: work on devices, calls of the runtime, and what the host was in."""
+"""What we keep of a trace: work on devices, runtime calls, and what the host was doing."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Literal
 from msgspec import Struct
 
 NS = 1e9
-"""Nanoseconds in a second: times of a trace are whole nanoseconds, those of a report seconds."""
+"""Nanoseconds per second: traces use whole nanoseconds, reports use seconds."""
 WorkKind = Literal["compute", "communication", "memory"]
 RangeKind = Literal["op", "annotation", "python"]
 Thread = tuple[int | str, int | str]
-"""Process and thread of the host, as the trace names them."""
+"""Host process and thread, as the trace names them."""
 
 
 class Call(Struct, frozen=True, gc=False):
-    """A call of the device's runtime or driver: a launch, a copy, a synchronisation …"""
+    """A call to the device's runtime or driver: a launch, a copy, a synchronisation …"""
 
     begin: int
-    """Nanoseconds since the trace's first event, as every time here."""
+    """Nanoseconds since the trace's first event, like all times here."""
     end: int
     name: str
     thread: Thread
@@ -35,11 +35,11 @@ class Work(Struct, frozen=True, gc=False):
     stream: int
     bytes: int | None = None
     launch: Call | None = None
-    """The call that put it into the queue, if the trace has it."""
+    """The call that queued it, if the trace has it."""
 
 
 class Range(Struct, frozen=True, gc=False):
-    """A stretch of host time with a name: an operator, an annotation, a Python function."""
+    """A named range of host time: an operator, an annotation, a Python function."""
 
     begin: int
     end: int
@@ -47,7 +47,7 @@ class Range(Struct, frozen=True, gc=False):
     kind: RangeKind
     thread: Thread
     stack: str = ""
-    """The operator's call stack, innermost frame first, where the profiler kept one."""
+    """The operator's call stack, innermost frame first, if the profiler recorded one."""
 
 
 class Card(Struct, frozen=True):
@@ -60,15 +60,15 @@ class Card(Struct, frozen=True):
 
 
 class Trace(Struct, frozen=True):
-    """One file, that is one process: usually one rank."""
+    """One file, meaning one process: usually one rank."""
 
     source: str
     work: tuple[Work, ...]
-    """By begin."""
+    """Sorted by begin."""
     calls: tuple[Call, ...]
     ranges: tuple[Range, ...]
     cards: tuple[Card, ...] = ()
     rank: int | None = None
     world_size: int | None = None
     events: int = 0
-    """Events in the file, those that are not kept included."""
+    """Events in the file, including those that are not kept."""

@@ -1,4 +1,4 @@
-"""Which part of a trace the figures are about, and its steps."""
+"""Which part of a trace the figures cover, and its steps."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def steps_of(trace: Trace) -> list[tuple[int, Range]]:
 
 
 def choose(trace: Trace, steps: list[tuple[int, Range]], *, last_step: bool) -> tuple[Work, ...]:
-    """The work that counts: launched from the first step on, and before the last of several, in which the
-    profiler stops and waits for the device."""
+    """The work that counts: launched after the first step begins and, if there are several steps, before the
+    last, in which the profiler stops and waits for the device."""
     if not steps:
         return trace.work
     begin = steps[0][1].begin

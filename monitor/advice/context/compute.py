@@ -1,4 +1,4 @@
-"""What a run's compute consists of: where the passes are, how many cores they use."""
+"""What a run's compute consists of: where the passes are, and how many cores they use."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from monitor.model.run import Device
 FORWARD_SEEN = 0.1
 """A forward pass takes at least this share of backward; less means that it was not timed as such."""
 BETWEEN_SHARE = 0.4
-"""Share of the time between steps in lines of modules from which a forward pass is taken to be there."""
+"""If lines of modules take this share of the time between steps, a forward pass is assumed there."""
 OFTEN = 0.5
 """How often the queue must be empty at the end of a phase for its unmeasured time to count as idle."""
 READING = ("sync", "log", "between", "other")
 """Phases in which a loop usually reads a value."""
 PARALLEL_SHARE = 0.6
-"""Share of a pass on a CPU that runs on all threads. Judgement: not every operation is parallel."""
+"""Share of a pass on a CPU that uses all threads. Judgement: not every operation is parallel."""
 
 
 class ComputeFigures(RunFigures):
-    """The passes, as a rule about compute sees them."""
+    """The passes, as rules about compute see them."""
 
     @cached_property
     def forward_phases(self) -> tuple[str, ...]:
-        """Where the forward pass is: without a loader to mark its begin it is part of "other", and with two
+        """Where the forward pass is: without a loader to mark its start it is part of "other", and with two
         models in a step also of "between"."""
         if self.seconds("forward") > FORWARD_SEEN * self.seconds("backward"):
             return ("forward", "backward")
@@ -37,7 +37,7 @@ class ComputeFigures(RunFigures):
 
     @property
     def compute_share(self) -> float:
-        """Share of the step in forward and backward: of the device's time where that is known."""
+        """Share of the step in forward and backward; of the device's time, if known."""
         if self.lanes is not None and self.lanes.period > 0:
             busy = sum(self.lanes.busy.get(phase, 0.0) for phase in self.forward_phases)
             return busy / self.lanes.period
@@ -45,14 +45,14 @@ class ComputeFigures(RunFigures):
 
     @property
     def device(self) -> Device | None:
-        """The device's side of the leading rank, where it was measured."""
+        """The leading rank's device times, if measured."""
         return self.lead.device_times if self.lead and self.lead.device_times.time else None
 
     @cached_property
     def lanes(self) -> Lanes | None:
-        """Host and device in one step; None where that was not measured or does not add up."""
+        """Host and device within one step; None if not measured, or if the figures do not add up."""
         if self.device is None or self.period is None or self.run.untimed_devices:
-            return None  # a gap of the device that is timed may be work of another
+            return None  # a gap of the timed device may be work of another
         device = self.device
         lanes = self._measured_lanes(device)
         graphs = [self._graph_of_window(lanes)]
@@ -61,7 +61,7 @@ class ComputeFigures(RunFigures):
         return next((one for one in fitted if one is not None), None)
 
     def _measured_lanes(self, device: Device) -> Lanes:
-        """Work and gaps by phase; where the records know how busy the device was, together that much."""
+        """Work and gaps by phase; scaled to how busy the device was, if the records know it."""
         idle = {phase: _most_idle(device, phase) for phase in device.time}
         busy = {phase: max(0.0, took - idle[phase]) for phase, took in device.time.items()}
         ahead = {phase: 1.0 - empty for phase, empty in device.queue_empty.items()}
@@ -73,7 +73,7 @@ class ComputeFigures(RunFigures):
         )
 
     def _graph_of_window(self, lanes: Lanes) -> StepGraph:
-        """The steps the SDK has looked into, and the phases they did not have."""
+        """The graph of the steps the SDK sampled, plus the phases those steps did not have."""
         graph = told(self.setting("step_graph"))
         if graph is None:
             return StepGraph()
@@ -81,8 +81,8 @@ class ComputeFigures(RunFigures):
         return graph.and_then(rare, lanes.busy, UNTOLD_LAUNCHES)
 
     def _graph_of_phases(self, lanes: Lanes) -> StepGraph:
-        """From the times of the phases alone. Where the queue is never empty the host had to wait; where it
-        reads a value, all its time beyond the device's gap is waiting."""
+        """From the phase times alone. If the queue is never empty, the host must have waited; where it reads
+        a value, all its time beyond the device's gap is waiting."""
         host = {phase: self.phases[phase] for phase in sorted(self.phases, key=place)}
         reads = max(
             (phase for phase in READING if phase in host), key=lambda phase: host[phase], default=None
@@ -99,12 +99,13 @@ class ComputeFigures(RunFigures):
 
     @property
     def lanes_contradict(self) -> bool:
-        """The device was timed, but host and device do not make the step that was measured."""
+        """The device was timed, but host and device do not add up to the measured step."""
         return self.device is not None and self.lanes is None
 
     @cached_property
     def main_threads(self) -> float:
-        """Cores the main process keeps busy outside the wait for data: not every operation is parallel."""
+        """Cores the main process keeps busy, except while waiting for data: not every operation is
+        parallel."""
         threads = self.count("threads", "torch") or 1
         if self.has_cuda:
             return 1.0
@@ -112,19 +113,19 @@ class ComputeFigures(RunFigures):
 
     @cached_property
     def other_cores(self) -> float:
-        """Cores that others usually keep busy; 0 when not known."""
+        """Cores that other processes usually keep busy; 0 if unknown."""
         known = sorted(point.other_cpu for point in self.history if point.other_cpu is not None)
         return known[len(known) // 2] if known else 0.0
 
 
 def _summing(parts: Mapping[str, float], whole: float) -> dict[str, float]:
-    """The parts in their proportions, together this much."""
+    """The parts, scaled in proportion to add up to `whole`."""
     total = sum(parts.values())
     return {name: took * whole / total for name, took in parts.items()} if total > 0 else dict(parts)
 
 
 def _most_idle(device: Device, phase: str) -> float:
-    """Seconds a step the device is idle in a phase; all of it where that is not known and may be."""
+    """Seconds per step the device is idle in a phase; if unknown but possible, the whole phase."""
     if phase in device.idle or device.starved_ratio is not None:
         return min(device.time[phase], device.idle.get(phase, 0.0))
     return device.time[phase] if device.queue_empty.get(phase, 0.0) >= OFTEN else 0.0

@@ -1,6 +1,6 @@
 """The figures of one run under short names: configuration, steps, phases, hot lines.
 
-Nothing here is guessed: what is unknown is None, and a rule that needs it stays silent.
+Nothing here is guessed: anything unknown is None, and a rule that needs it stays silent.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from monitor.model.run import Phase, Rank, Run, Stall
 from monitor.model.snapshot import Snapshot
 
 MANY_STEPS = 200
-"""Steps that are enough for a verdict however short they are."""
+"""Enough steps for a verdict, however short they are."""
 RARE_EXCESS = 0.5
-"""The mean step must exceed the median one by this share of a cause's own time before the median step is
-taken as a step without the cause."""
+"""The mean step must exceed the median by this share of a cause's own time before the median counts as a step
+without the cause."""
 NEIGHBOUR_BOUNDS = (0.9, 1.6)
-"""A cause with its effect on neighbouring steps costs at least and at most this much of its own time."""
+"""Including its effect on neighbouring steps, a cause costs between these multiples of its own time."""
 MEDIAN_MARGIN = 1.02
-"""A step without the cause may take this much of the median step."""
+"""A step without the cause may take up to this multiple of the median step."""
 MOST_OF_STEP = 0.995
-"""No cause takes more of a step than this: something of the step itself is always left."""
+"""No cause takes more of a step than this: something of the step itself always remains."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class RunFigures:
         return self.run.live
 
     def setting(self, *path: str) -> Any:
-        """A value of the configuration probe, None when it is not known."""
+        """A value of the configuration probe; None if unknown."""
         value: Any = self.run.config
         for key in path:
             if not isinstance(value, dict):
@@ -61,7 +61,7 @@ class RunFigures:
         return value
 
     def count(self, *path: str) -> int | None:
-        """A whole number of the probe; anything else is unknown."""
+        """An integer of the probe; anything else is unknown."""
         value = self.setting(*path)
         return value if isinstance(value, int) and not isinstance(value, bool) else None
 
@@ -71,7 +71,7 @@ class RunFigures:
 
     @cached_property
     def has_cuda(self) -> bool:
-        """The model is on a GPU (as far as known)."""
+        """Whether the model is on a GPU, as far as known."""
         device = (self.lead.device if self.lead else None) or self.setting("device") or ""
         return str(device).startswith(("cuda", "xpu")) or (device == "" and bool(self.gpus))
 
@@ -97,7 +97,7 @@ class RunFigures:
 
     @cached_property
     def cores(self) -> float | None:
-        """Cores the run may use: affinity, machine, container quota, whichever is least."""
+        """Cores the run may use: the least of affinity, machine and container quota."""
         known = [self.count("cpu_affinity"), self.count("cpu_count")]
         host = self.snapshot.host
         known.append(host.cpu.cores if host.cpu else None)
@@ -107,12 +107,12 @@ class RunFigures:
 
     @cached_property
     def steps(self) -> int:
-        """Steady steps behind the figures."""
+        """Number of steady steps behind the figures."""
         return max(self.lead.step.count, self.lead.whole.count) if self.lead else 0
 
     @cached_property
     def reliable(self) -> bool:
-        """Enough steady steps were read to speak about step time."""
+        """Whether enough steady steps were read to judge step time."""
         if self.lead is None or self.period is None:
             return False
         total = self.lead.steps
@@ -122,14 +122,15 @@ class RunFigures:
 
     @cached_property
     def phases(self) -> dict[str, float]:
-        """Seconds a step per phase, begin to begin, stalls spread over the steps, our own cost out."""
+        """Seconds per step by phase, begin to begin, with stalls spread over the steps and our own cost
+        removed."""
         if self.lead is None:
             return {}
         return {phase.name: max(0.0, phase.mean_seconds) for phase in self.lead.phases}
 
     @cached_property
     def period(self) -> float | None:
-        """Seconds a step takes on average, stalls spread over the steps."""
+        """Mean seconds per step, with stalls spread over the steps."""
         total = sum(self.phases.values())
         if total > 0:
             return total
@@ -156,13 +157,13 @@ class RunFigures:
         return next((phase for phase in self.lead.phases if phase.name == name), None) if self.lead else None
 
     def stall(self, *kinds: str) -> Stall | None:
-        """Stalls of these kinds, the largest."""
+        """The largest stall of these kinds."""
         found = [stall for stall in self.run.stalls if stall.kind in kinds]
         return max(found, key=lambda stall: stall.total_seconds, default=None)
 
     def cost_with_neighbours(self, cost: float) -> float:
-        """Seconds a step that go with a cause which costs `cost` by itself. When most steps are without
-        it, the median one shows what a step takes then: the cause slows its neighbours, too."""
+        """Seconds per step attributable to a cause that costs `cost` by itself. If most steps are without it,
+        the median step shows what a step then takes, since the cause also slows its neighbours."""
         median = self.lead.step.p50 if self.lead else None
         if self.period is None or not median or self.period - median < RARE_EXCESS * cost:
             return cost
@@ -177,7 +178,7 @@ class RunFigures:
 
     @cached_property
     def work(self) -> tuple[Work, ...]:
-        """The work of the loop by statement, the most expensive first."""
+        """The loop's work by statement, most expensive first."""
         raw = self.setting("work")
         found = [one for one in map(work, raw) if one] if isinstance(raw, list) else []
         return tuple(sorted(found, key=lambda one: -self.hot_seconds(one)))
@@ -190,7 +191,7 @@ class RunFigures:
     def hot_function(
         self, *phases: str, where: Callable[[Hotspot], bool] = lambda spot: True
     ) -> Hotspot | None:
-        """The user function these phases spend most in, at its heaviest line, with the share of all its
+        """The user function on which these phases spend most, at its heaviest line, with the share of all its
         lines: a loop's time is spread over the lines of its body."""
         shares: dict[tuple[str, str, str], float] = {}
         for spot in self.hotspots:
@@ -205,12 +206,12 @@ class RunFigures:
         return replace(line, share=min(1.0, shares[best]))
 
     def hot(self, *phases: str, kinds: Sequence[str] = ()) -> Hotspot | None:
-        """The heaviest user line of these phases, of these kinds when any are named."""
+        """The heaviest user line of these phases, restricted to `kinds` if given."""
         for spot in self.hotspots:
             if spot.phase in phases and (not kinds or spot.kind in kinds):
                 return spot
         return None
 
     def hot_seconds(self, spot: Hotspot | Work) -> float:
-        """Seconds a step this line or piece of work takes."""
+        """Seconds per step of this line or piece of work."""
         return spot.share * self.phases.get(spot.phase, 0.0)

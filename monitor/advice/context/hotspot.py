@@ -1,6 +1,6 @@
-"""A hot line of the user's code, as the sampler of the SDK saw it, and the calls that led there.
+"""A hot line of the user's code, as seen by the SDK's sampler, and the calls that led there.
 
-A ring may hold anything: what is not a hotspot is left out here, so that no rule has to check again.
+A ring may contain anything: whatever is not a hotspot is dropped here, so that no rule has to check again.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from os.path import basename
 from typing import Any
 
 LONGEST_SHOWN = 70
-"""Letters of a code line in a sentence."""
+"""Characters of a code line shown in a sentence."""
 SHARE_LIMIT = 1.5
-"""A share is a ratio of two counts and may come out a little above 1; beyond this it is no share."""
+"""A share is a ratio of two counts and may come out slightly above 1; beyond this it is invalid."""
 _ENDS = re.compile(r"(def|return)\b")
 SAMPLE_MAKERS = ("__getitem__", "__getitems__", "__next__", "__iter__")
 """Methods of a data set that make samples."""
@@ -47,31 +47,31 @@ class Hotspot:
     code: str = ""
     """The line itself."""
     calls: float | None = None
-    """How often it runs in a step."""
+    """How often it runs per step."""
     inside: str = ""
-    """The library function most of it is spent in."""
+    """The library function in which most of it is spent."""
     callers: tuple[Caller, ...] = ()
     """The user's frames around it, innermost first."""
     constant: str = ""
-    """The function it belongs to that returned the same in every sampled step."""
+    """The enclosing function that returned the same result in every sampled step."""
     random: bool = False
     """It makes a sample that is drawn at random."""
     fixed: bool = False
-    """In a forward pass, and made from nothing that changes from step to step."""
+    """In a forward pass, and computed only from values that never change between steps."""
     no_grad: bool = False
     """Under `no_grad`: nothing is learnt from it."""
     job: str = ""
-    """What the library function does that it calls, where that is known: "log", "sleep"."""
+    """What the library function it calls does, if known: "log", "sleep"."""
     api: str = ""
     """That function."""
     blocking: bool = False
-    """The function waits for something outside, or may."""
+    """The function waits, or may wait, for something outside."""
     update: bool = False
     """It leads to `backward()` or the optimizer's step, or is part of them."""
     head: bool = False
-    """It asks for the next batch: what is spent there is spent in the library."""
+    """It asks for the next batch: the time there is spent in the library."""
     removable: bool = False
-    """A call on a line of its own whose result goes nowhere."""
+    """A call on its own line whose result is not used."""
     piece: tuple[str, int] | None = None
     """(file, line) of the piece of work it belongs to."""
 
@@ -94,13 +94,13 @@ class Hotspot:
 
     @property
     def in_data_set(self) -> bool:
-        """A line of the data set's own code rather than the line that asks for the batch."""
+        """Whether the line is in the data set's own code, rather than the line that asks for the batch."""
         asked = any(name in SAMPLE_MAKERS for name in self.functions)
         return asked or (not self.head and self.function != "<module>")
 
     @property
     def ends_function(self) -> bool:
-        """The line only begins its function or returns from it: another one of the function tells more."""
+        """Whether the line only begins or ends its function: another line of it says more."""
         return _ENDS.match(self.code) is not None
 
     @property
@@ -121,7 +121,7 @@ class Hotspot:
 
 
 def hotspot(item: Any) -> Hotspot | None:
-    """A hotspot of the probe, or None when it is not one (a ring is not to be trusted)."""
+    """A hotspot of the probe, or None if it is not one (rings cannot be trusted)."""
     if not isinstance(item, dict):
         return None
     share, line, seconds, calls = (item.get(key) for key in ("share", "line", "seconds", "calls"))
@@ -160,14 +160,14 @@ def _piece(raw: Any) -> tuple[str, int] | None:
 
 
 def _plain(function: str) -> str:
-    """The function a comprehension or lambda is in: "Trainer.step.<dictcomp>" is `Trainer.step`."""
+    """The function containing a comprehension or lambda: "Trainer.step.<dictcomp>" is `Trainer.step`."""
     if function.startswith("<"):
         return "<module>"
     return function.partition(".<")[0]
 
 
 def callers(raw: Any) -> tuple[Caller, ...]:
-    """Places of the probe; what is not one is left out."""
+    """Callers listed by the probe; invalid ones are left out."""
     items = [item for item in raw if isinstance(item, dict)] if isinstance(raw, list) else []
     return tuple(
         Caller(

@@ -1,4 +1,4 @@
-"""What a run's input costs: the loader's work, what of it needs a core, how often it starts again."""
+"""What a run's input costs: the loader's work, how much of it needs a core, how often it restarts."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from monitor.advice.context.figures import RunFigures
 LOADER_PHASES = ("fetch", "data")
 """Phases in which samples are made: inside the loader, and the loop's wait for it."""
 TELLING_SHARE = 0.4
-"""A line of the data set with this share of loading tells whether loading computes or waits."""
+"""A data-set line with this share of loading shows whether loading computes or waits."""
 WAITING_CPU, WAITING_CPU_MOST = 0.1, 0.45
-"""Share of a waiting loader's work that needs a core: when it was not measured, and at most."""
+"""Share of a waiting loader's work that needs a core: if it was not measured, and at most."""
 LEAST_CPU = 0.02
-"""However much a loader waits, it has to copy what it waited for."""
+"""However much a loader waits, it still has to copy what it waited for."""
 
 
 class InputFigures(RunFigures):
-    """Loading, as a rule about input sees it."""
+    """Loading, as rules about input see it."""
 
     @cached_property
     def load_work(self) -> float | None:
-        """Seconds one process needs to make a batch: fetch + collate (+ sampler), as measured inside
-        the loader; without workers the wait itself is that."""
+        """Seconds one process needs to make a batch: fetch + collate (+ sampler), as measured inside the
+        loader; without workers, the wait itself."""
         loader = self.lead.loader if self.lead else None
         if not self.workers:
             return self.seconds("data") or None
@@ -32,7 +32,7 @@ class InputFigures(RunFigures):
 
     @cached_property
     def load_cpu_share(self) -> float:
-        """Share of the loader's work that needs a core rather than waits."""
+        """Share of the loader's work that needs a core instead of waiting."""
         cpu = self.scalar("loader.fetch_cpu_ratio")
         own = [spot for spot in self.hotspots if spot.phase in LOADER_PHASES and spot.in_data_set]
         spot = next((spot for spot in own if spot.phase == "fetch"), own[0] if own else None)
@@ -53,6 +53,6 @@ class InputFigures(RunFigures):
 
     @property
     def handover(self) -> float:
-        """Seconds to take a batch from a worker; a thread does it where batches are pinned."""
+        """Seconds to take a batch from a worker; a thread does it if batches are pinned."""
         pinned = self.has_cuda and self.setting("loader", "pin_memory") is True
         return self.policy.worker_pinned_seconds if pinned else self.policy.worker_transport_seconds

@@ -10,17 +10,17 @@ from monitor.model.snapshot import Snapshot
 
 @dataclass(frozen=True)
 class MachineContext:
-    """The whole picture, for rules about GPUs and the host rather than about one run."""
+    """The whole snapshot, for rules about GPUs and the host rather than one run."""
 
     snapshot: Snapshot
     policy: Policy
     idle_since: dict[str, float] = field(default_factory=dict)
-    """GPU uuid → wall time since when it holds memory or a run and does nothing."""
+    """GPU uuid → wall time since which it has held memory or a run without doing anything."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One tick of the past, kept by the engine for what only shows over time."""
+    """One past tick, kept by the engine for effects that only show over time."""
 
     steps: int
     rss_bytes: int | None

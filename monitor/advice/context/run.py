@@ -9,7 +9,7 @@ from monitor.advice.context.input import InputFigures
 from monitor.advice.prediction.step_model import StepModel
 
 FIXED_PHASES = ("optimizer", "zero_grad", "grad_norm", "log", "sync")
-"""Phases that take the same time whatever the batch."""
+"""Phases whose time does not depend on the batch."""
 
 
 class RunContext(InputFigures, ComputeFigures):

@@ -1,6 +1,8 @@
-"""A piece of the loop's work as the SDK described it: its cost with all it calls, and whether steps need it.
+"""A piece of the loop's work as described by the SDK: its cost including its calls, and whether steps need
+it.
 
-A ring may hold anything: what is not a piece of work is left out here, so that no rule has to check again.
+A ring may contain anything: whatever is not a piece of work is dropped here, so that no rule has to check
+again.
 """
 
 from __future__ import annotations
@@ -11,18 +13,18 @@ from os.path import basename
 from typing import Any
 
 LONGEST_SHOWN = 70
-"""Letters of a code line in a sentence."""
+"""Characters of a code line shown in a sentence."""
 SHARE_LIMIT = 1.5
-"""A share is a ratio of two counts and may come out a little above 1; beyond this it is no share."""
+"""A share is a ratio of two counts and may come out slightly above 1; beyond this it is invalid."""
 FEW_STEPS = 6
-"""Fewer sampled steps than this say nothing about how often something is done."""
+"""With fewer sampled steps than this, how often something is done cannot be said."""
 MOST_LINES, MOST_LETTERS = 16, 200
-"""Of a piece of source."""
+"""Limits for a piece of source."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Lines of the user's source: (spaces beyond the first, text) each."""
+    """Lines of the user's source, each as (indentation relative to the first line, text)."""
 
     file: str
     line: int
@@ -41,7 +43,7 @@ class Hoist:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A statement of the loop, or several, with everything called from there, in one phase."""
+    """One or more statements of the loop, including everything called from there, in one phase."""
 
     phase: str
     function: str
@@ -51,25 +53,25 @@ class Work:
     share: float
     """Of its phase."""
     needed: str
-    """yes, no or unknown: whether the update, the next step or what it leads to reads what this makes."""
+    """yes, no or unknown: whether the update, the next step or anything leading to them uses the result."""
     job: str = ""
     api: str = ""
-    """The library function that tells the job."""
+    """The library function that reveals the job."""
     module: bool = False
     """Most of it is a pass of a torch module."""
     grad: bool = False
-    """Part of what `backward()` goes through."""
+    """Part of what `backward()` passes through."""
     no_grad: bool = False
     in_forward: bool = False
     constant: bool = False
     random: bool = False
     carried: bool = False
-    """Its new value is made from the old one: a running average, a total."""
+    """Its new value is computed from the old one: a running average, a total."""
     blocking: bool = False
     steps: int = 0
     steps_seen: int = 0
     guard: Lines | None = None
-    """The lines, where they can be put below `if counter % n == 0:`."""
+    """The lines, if they can be moved under `if counter % n == 0:`."""
     counter: str = ""
     hoist: Hoist | None = None
 
@@ -79,7 +81,7 @@ class Work:
 
     @property
     def every(self) -> float | None:
-        """About how many steps lie between two of them, as sampled; None when that is not known."""
+        """Approximate number of steps between two occurrences, as sampled; None if unknown."""
         if self.steps < FEW_STEPS or not self.steps_seen:
             return None
         return max(1.0, self.steps / self.steps_seen)
@@ -93,7 +95,7 @@ class Work:
 
 
 def work(item: Any) -> Work | None:
-    """A piece of work of the probe, or None when it is not one."""
+    """A piece of work of the probe, or None if it is not one."""
     if not isinstance(item, Mapping):
         return None
     share, line = item.get("share"), item.get("line")
@@ -122,7 +124,7 @@ def work(item: Any) -> Work | None:
 
 
 def lines(file: str, raw: Any) -> Lines | None:
-    """Lines of source as the probe has them: {"line": …, "lines": [[spaces, text], …]}."""
+    """Source lines in the probe's format: {"line": …, "lines": [[spaces, text], …]}."""
     if not isinstance(raw, Mapping) or not isinstance(raw.get("lines"), list):
         return None
     pairs = [one for one in raw["lines"] if isinstance(one, list) and len(one) == 2]

@@ -1,4 +1,4 @@
-"""Clocks and throttling of a GPU, and what a lost clock costs."""
+"""Clocks and throttling of a GPU, and what a lowered clock costs."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from monitor.model.finding import Severity, Speedup
 from monitor.model.gpu import Gpu
 
 COMPUTE_BOUND = 0.7
-"""Share of a lost clock that comes back as speed. Judgement: kernels bound by memory do not follow the
-SM clock; never measured on a GPU here."""
+"""Share of a lost clock that returns as speed. Judgement: memory-bound kernels do not follow the SM clock;
+never measured on a GPU here."""
 MOST_GAIN = 5.0
-"""A clock below a fifth of its maximum is that of an idle card rather than of a slow one."""
+"""A clock below a fifth of its maximum means an idle card, not a slow one."""
 
 
 def clock_ratio(gpu: Gpu) -> float | None:
-    """SM clock over its maximum, None when either is unknown."""
+    """SM clock relative to its maximum; None if either is unknown."""
     if not gpu.sm_clock_hertz or not gpu.sm_clock_max_hertz:
         return None
     return min(1.0, gpu.sm_clock_hertz / gpu.sm_clock_max_hertz)
 
 
 def throttled(gpu: Gpu, reasons: Iterable[str]) -> tuple[str, ...]:
-    """Which of these reasons are active on a GPU that answers."""
+    """Which of these reasons are active, on a GPU that answers."""
     if gpu.state != "ok" or gpu.throttle is None:
         return ()
     return tuple(reason for reason in reasons if gpu.throttle.get(reason))
 
 
 def clock_speedup(ratio: float | None) -> Speedup | None:
-    """Steps follow the SM clock as far as they are bound by compute: at most its ratio."""
+    """Steps follow the SM clock as far as they are compute-bound: at most in proportion."""
     if ratio is None:
         return None
     most = min(MOST_GAIN, 1.0 / ratio)
@@ -42,7 +42,7 @@ def clock_speedup(ratio: float | None) -> Speedup | None:
 
 
 def clock_share(gpu: Gpu) -> float:
-    """Share of the time a lost clock can cost: the card has to be busy to lose anything by it."""
+    """Share of the time a lowered clock can cost: only a busy card loses anything by it."""
     return (gpu.utilization_ratio or 0.0) * (1.0 - (clock_ratio(gpu) or 1.0))
 
 
@@ -55,7 +55,7 @@ def per_gpu(machine: MachineContext, check: Callable[[Gpu, float], Advice | None
 def throttle_advice(
     gpu: Gpu, reasons: Sequence[str], title: str, remedy: str, change: str, severity: Severity = "warning"
 ) -> Advice:
-    """A GPU that is slowed down, with the readings all such findings show."""
+    """Advice about a throttled GPU, with the readings that all such findings show."""
     ratio = clock_ratio(gpu)
     slow = f", clock at {units.percent(ratio)} of its maximum" if ratio else ""
     return Advice(

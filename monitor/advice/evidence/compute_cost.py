@@ -1,4 +1,4 @@
-"""What the passes of a model cost, by its size and kind, and how much memory and batch there is room for."""
+"""What a model's passes cost, by its size and kind, and how much room there is for a larger batch."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from monitor.model.kernel_names import is_matrix, on_tensor_cores
 from monitor.model.policy import DEFAULT_POLICY
 
 TARGET_MEMORY = 0.75
-"""Where a batch-size suggestion aims: below the 80 % the policy warns at."""
+"""Memory use a batch-size suggestion aims for: below the 80 % at which the policy warns."""
 FLOPS_PER_PARAMETER = 6.0
-"""A dense layer's arithmetic for a sample: a multiplication and an addition for each parameter in forward,
-twice that in backward."""
+"""A dense layer's arithmetic per sample: one multiplication and one addition per parameter in forward, twice
+that in backward."""
 STATE_COPIES = 4.0
-"""A model's own memory over that of its parameters: parameters, gradients and two moments of Adam."""
+"""A model's own memory relative to its parameters: parameters, gradients and Adam's two moments."""
 STATE_MOST = 0.9
-"""Share of the allocator's peak that is model and optimizer at most: the rest are activations."""
+"""At most this share of the allocator's peak is model and optimizer: the rest is activations."""
 LARGEST_GROWTH = 16
-"""A suggestion goes no further than this many times the batch."""
+"""A suggestion never exceeds this multiple of the batch."""
 TENSOR_WORK = 0.05
-"""A choice: tensor cores that work for a smaller share of the time may be busy for others."""
+"""Our choice: tensor cores active for a smaller share of the time may be working for others."""
 TF32_MAJOR = 8
-"""Compute capability from which a GPU has TF32 (Ampere, NVIDIA's CUDA programming guide)."""
+"""Compute capability from which a GPU has TF32 (Ampere; NVIDIA's CUDA programming guide)."""
 
 
 def compute_change(run: RunContext, left: float) -> Change:
-    """Forward and backward at `left` of their time; on a device it is the device's work that gets shorter."""
+    """Forward and backward at `left` of their time; on a device, it is the device's work that shrinks."""
     if run.lanes is not None:
         return Change(device_left=left)
     gone = max(0.0, 1.0 - left)
@@ -45,7 +45,7 @@ def compute_change(run: RunContext, left: float) -> Change:
 
 def passes_change(run: RunContext, left: float) -> Change:
     """Fewer operations: on a device the host launches the passes in `left` of its own time, and the device's
-    work gets shorter as well."""
+    work shrinks as well."""
     change = compute_change(run, left)
     if run.lanes is None:
         return change
@@ -54,18 +54,18 @@ def passes_change(run: RunContext, left: float) -> Change:
 
 
 class Kernels(NamedTuple):
-    """The device's work by its kind: shares of the time of all kernels."""
+    """The device's work by kind: shares of the total kernel time."""
 
     matrix: float
     on_tensor_cores: float
 
 
 LEAST_NAMED = 0.5
-"""A choice: kernels without a name may be anything, and with more than this they say nothing."""
+"""Our choice: unnamed kernels may be anything, so at least this share must be named to say anything."""
 
 
 def kernels(run: RunContext) -> Kernels | None:
-    """By the names of the heaviest ones; None where too few are known."""
+    """Judged by the names of the heaviest kernels; None if too few are known."""
     raw = run.setting("kernels")
     listed = [one for one in raw if isinstance(one, dict)] if isinstance(raw, list) else []
     shares = ((str(one.get("name")), one.get("share")) for one in listed)
@@ -79,15 +79,15 @@ def kernels(run: RunContext) -> Kernels | None:
 
 
 def tensor_cores_work(run: RunContext) -> bool:
-    """They do, by the names of the kernels or by the card's own counters."""
+    """Whether tensor cores work, by the kernels' names or the card's own counters."""
     seen = kernels(run)
     counted = max((gpu.activity.tensor_active_ratio or 0.0 for gpu in run.gpus), default=0.0)
     return max(seen.on_tensor_cores if seen else 0.0, counted) >= TENSOR_WORK
 
 
 def matrix_change(run: RunContext, left: Bounds) -> Outcomes:
-    """Products of matrices at `left` of their time, as far as the device's work consists of them; for the
-    most gain all work, because smaller numbers are also fewer bytes."""
+    """Matrix products at `left` of their time, applied to their part of the device's work; for the highest
+    gain, to all work, because smaller numbers also mean fewer bytes."""
     seen = kernels(run)
     part = seen.matrix if seen else 1.0
     return Bounds(
@@ -96,7 +96,7 @@ def matrix_change(run: RunContext, left: Bounds) -> Outcomes:
 
 
 def own_change(run: RunContext, phases: Collection[str], cause: str) -> Change:
-    """All of the host's own time in these phases goes, waits for the device not counted."""
+    """Removes all of the host's own time in these phases, not counting waits for the device."""
     own = run.lanes.graph.own if run.lanes is not None else {}
     return Change(savings=tuple(Saving(name, own[name], cause) for name in phases if own.get(name)))
 
@@ -104,12 +104,12 @@ def own_change(run: RunContext, phases: Collection[str], cause: str) -> Change:
 HEAVY = {"Conv1d", "Conv2d", "Conv3d", "ConvTranspose2d", "LSTM", "GRU", "RNN", "LSTMCell", "GRUCell"} | {
     "MultiheadAttention", "TransformerEncoderLayer", "TransformerDecoderLayer", "Transformer",
 }  # fmt: skip
-"""Layers that use each parameter many times a sample."""
+"""Layers that use each parameter many times per sample."""
 
 
 def arithmetic_seconds(run: RunContext) -> float | None:
-    """Seconds of forward and backward that are arithmetic, where all layers are dense and the parameters
-    tell; None elsewhere."""
+    """Seconds of forward and backward that are arithmetic, if all layers are dense and the parameter count is
+    known; else None."""
     layers, parameters = run.setting("model", "layers"), run.count("model", "parameters")
     if run.has_cuda or not isinstance(layers, list) or not layers or not parameters:
         return None
@@ -131,14 +131,14 @@ OVERHEAD = {
     "Embedding": 40e-6,
     "Layer": 35e-6,
 }
-"""What a layer of this kind costs a step on a CPU however small its input is, forward and backward.
-Measured layer by layer on a machine with two cores (docs/advice.md)."""
+"""What a layer of this kind costs a step on a CPU, however small its input, forward and backward. Measured
+layer by layer on a machine with two cores (docs/advice.md)."""
 OP_SECONDS = DEFAULT_POLICY.op_seconds_cpu
-"""What a module costs on that machine: on another one all of these follow."""
+"""Cost of a module on that machine; on other machines all of these scale with it."""
 OVERHEAD_OTHERWISE = 12e-6
 """The same for any other layer."""
 TENSOR_SECONDS = 80e-6
-"""The same for each tensor of parameters: the probe may see less of a model than the optimizer has."""
+"""The same per parameter tensor: the probe may see less of a model than the optimizer holds."""
 
 
 def overhead_seconds(run: RunContext) -> float:
@@ -157,7 +157,7 @@ def _overhead(kind: str) -> float:
 
 
 def model_seconds(run: RunContext) -> float | None:
-    """Seconds the model's own forward and backward take together, by its size; None when that does not
+    """Seconds the model's own forward and backward take together, judged by its size; None if that does not
     tell."""
     arithmetic, modules = arithmetic_seconds(run), run.count("model", "modules")
     if arithmetic is None or not modules:
@@ -166,7 +166,7 @@ def model_seconds(run: RunContext) -> float | None:
 
 
 def ampere(run: RunContext) -> bool:
-    """The GPU has TF32 (compute capability 8 or newer), as far as known."""
+    """Whether the GPU has TF32 (compute capability 8 or newer), as far as known."""
     for gpu in run.gpus:
         major = (gpu.compute_capability or "").partition(".")[0]
         if major.isdigit() and int(major) >= TF32_MAJOR:
@@ -175,7 +175,7 @@ def ampere(run: RunContext) -> bool:
 
 
 def memory_used(run: RunContext) -> float | None:
-    """Share of the memory the model lives in that is in use: the GPU's, else the host's."""
+    """Used share of the memory the model lives in: the GPU's, else the host's."""
     for gpu in run.gpus:
         if gpu.memory_used_bytes is not None and gpu.memory_total_bytes:
             return gpu.memory_used_bytes / gpu.memory_total_bytes
@@ -188,8 +188,8 @@ def memory_used(run: RunContext) -> float | None:
 def suggested_batch(run: RunContext) -> int | None:
     """The batch that fills the GPU to the target: mem = m0 + m1·B from what the allocator measured.
 
-    m0 is the model with its gradients and optimizer state (parameters × 4), m1 what the peak has on
-    top of it per sample. Powers of two, so that it stays a number people use."""
+    m0 is the model with its gradients and optimizer state (parameters × 4), m1 the rest of the peak per
+    sample. Only power-of-two multiples, so that it remains a number people use."""
     gpu, batch = (run.gpus[0] if run.gpus else None), run.batch_size
     peak = run.scalar("cuda.max_allocated_bytes")
     if gpu is None or not batch or not peak or not gpu.memory_total_bytes:

@@ -1,7 +1,7 @@
-"""A remedy as a change of the user's own lines, for those the SDK has found to be changeable.
+"""A remedy as a change to the user's own lines, where the SDK found that they can be changed.
 
-Each hunk begins with "@@ file:line @@"; its lines are indented from the first one, so that a reader sees them
-as in the file and a program can put them back.
+Each hunk begins with "@@ file:line @@"; its lines are indented relative to the first, so that a reader sees
+them as in the file and a program can apply them.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from monitor.advice.context.run import RunContext
 from monitor.advice.context.work import Lines, Work, lines
 
 KEPT = "kept"
-"""The name for a result that is kept; the SDK offers no change where the script has one of that name."""
+"""The name for a stored result; the SDK offers no change if the script already uses that name."""
 DEEPER = "    "
 Edit = tuple[int, int, int, str]
-"""Row, column, letters that are replaced, and what replaces them."""
+"""Row, column, number of characters to replace, and the replacement."""
 
 
 def hunk(file: str, line: int, old: list[str], new: list[str]) -> str:
-    """Lines of a file replaced by others."""
+    """Lines of a file, replaced by others."""
     return "\n".join([f"@@ {file}:{line} @@", *(f"- {one}" for one in old), *(f"+ {one}" for one in new)])
 
 
 def guarded(work: Work | None, every: int) -> str:
-    """The work done every n-th step only; empty where the SDK saw no safe way to write that."""
+    """Does the work only every n-th step; empty if the SDK saw no safe way to write that."""
     if work is None or work.guard is None or not work.counter or work.needed != "no" or work.in_forward:
         return ""
     old = _texts(work.guard)
@@ -34,7 +34,7 @@ def guarded(work: Work | None, every: int) -> str:
 
 
 def hoisted(work: Work) -> str:
-    """A call made once before the loop, and its result used in the loop."""
+    """Makes a call once before the loop and uses its result inside."""
     move = work.hoist
     if move is None or work.in_forward:
         return ""
@@ -48,8 +48,7 @@ def removed(file: str, line: int, code: str) -> str:
 
 
 def keywords(run: RunContext, site: str, **values: str) -> str:
-    """Keyword arguments of a call set to these values, those that are there replaced; empty where the call
-    is not known."""
+    """Sets keyword arguments of a call, replacing existing ones; empty if the call is unknown."""
     raw = run.setting("sites", site)
     if not isinstance(raw, Mapping):
         return ""
@@ -57,7 +56,7 @@ def keywords(run: RunContext, site: str, **values: str) -> str:
 
 
 def first_argument(run: RunContext, site: str, value: str) -> str:
-    """A call with a single argument, given another."""
+    """Replaces the argument of a call that has only one."""
     raw = run.setting("sites", site)
     given = raw.get("positional") if isinstance(raw, Mapping) else None
     if not isinstance(raw, Mapping) or not isinstance(given, list) or raw.get("arguments") != 1 or not given:
@@ -66,7 +65,7 @@ def first_argument(run: RunContext, site: str, value: str) -> str:
 
 
 def _rewritten(raw: Mapping[str, Any], edits: list[Edit | None]) -> str:
-    """A call with parts of it replaced; empty when one of them is not to be found."""
+    """A call with parts of it replaced; empty if one of them cannot be found."""
     known = lines(str(raw.get("file", "")), raw)
     if known is None or not all(edits):
         return ""
@@ -94,7 +93,7 @@ def _replacing(place: Any, value: str) -> Edit | None:
 
 
 def inserted(run: RunContext, *code: str) -> str:
-    """Lines below the imports of the script; `torch` is written as the script calls it."""
+    """Inserts lines below the script's imports; `torch` is written the way the script names it."""
     raw = run.setting("sites", "top")
     if not isinstance(raw, Mapping) or not isinstance(raw.get("line"), int):
         return ""

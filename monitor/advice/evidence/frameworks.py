@@ -1,4 +1,4 @@
-"""Remedies as settings of the framework that runs the loop, instead of lines of code."""
+"""Remedies as settings of the framework that runs the loop, instead of code changes."""
 
 from __future__ import annotations
 
@@ -49,19 +49,19 @@ SETTINGS: dict[str, dict[str, str]] = {
         "compile": "`model.train(compile=True)`",
     },
 }
-"""What is to be done → the setting that does it. From the frameworks' documentation."""
+"""What to do → the setting that does it. From the frameworks' documentation."""
 SAME = {"pytorch_lightning": "lightning", "trl": "transformers"}
 """TRL's configurations are TrainingArguments."""
 
 
 def framework(run: RunContext) -> str:
-    """The package that runs the loop; empty when it is the user's own."""
+    """The package that runs the loop; empty if it is the user's own loop."""
     name = run.run.framework or run.setting("framework")
     known = SAME.get(name, name) if isinstance(name, str) else ""
     return known if known in SETTINGS else ""
 
 
 def setting(run: RunContext, what: str, **values: object) -> str:
-    """ " Here: `TrainingArguments(eval_steps=300)`."; empty without a framework that has such a setting."""
+    """ " Here: `TrainingArguments(eval_steps=300)`."; empty unless the framework has such a setting."""
     known = SETTINGS.get(framework(run), {}).get(what)
     return f" Here: {known.format(**values)}." if known else ""

@@ -1,6 +1,6 @@
-"""Hot lines of the user's code: which belong together, and what a finding says about them.
+"""Hot lines of the user's code: which belong together, and how findings present them.
 
-What a line does is known from the library function it calls and from its place in the loop (`sdk/structure`),
+What a line does is inferred from the library function it calls and its place in the loop (`sdk/structure`),
 never from the user's own names.
 """
 
@@ -17,21 +17,21 @@ PHASES_OF_LOOP = ("other", "between", "forward", "log", "sync", "grad_norm")
 
 
 def passes(run: RunContext, spot: Hotspot) -> bool:
-    """The line is (also) a pass of the step: its time is not that of other work on the same line."""
+    """Whether the line is (also) a pass of the step: its time is not that of other work on the same line."""
     piece = run.piece(spot)
     learns = piece is not None and (piece.grad or (piece.module and piece.needed == "yes"))
     return spot.update or learns
 
 
 def doing(run: RunContext, *jobs: str) -> list[Hotspot]:
-    """Hot lines of the training loop that themselves call a library function with one of these jobs."""
+    """Hot lines of the training loop that directly call a library function with one of these jobs."""
     found = [spot for spot in run.hotspots if spot.job in jobs and spot.phase in PHASES_OF_LOOP]
     return sorted(found, key=lambda spot: -run.hot_seconds(spot))
 
 
 def blocks(run: RunContext, *phases: str) -> list[Hotspot]:
-    """Pieces of the user's code, each at its heaviest line with the share of all its lines: a function, or
-    in the function that is the loop itself (and in a script without one) neighbouring lines."""
+    """Pieces of the user's code, each at its heaviest line with the share of all its lines: a function or, in
+    the function that contains the loop (and in a script without one), neighbouring lines."""
     loops = _loops(run)
     groups: dict[tuple[object, ...], list[Hotspot]] = {}
     at: tuple[object, ...] = ()
@@ -67,7 +67,7 @@ def hottest(run: RunContext, piece: Work) -> Hotspot | None:
 
 
 def keeping_line(run: RunContext) -> Caller | None:
-    """A line of the loop that keeps something of every step: a hot one, else one the SDK has read there."""
+    """A line of the loop that keeps something from every step: a hot one, else one the SDK found there."""
     hot = next((spot for spot in run.hotspots if ".append(" in spot.code), None)
     if hot is not None:
         return Caller(hot.function, hot.file, hot.line, hot.code)
@@ -75,7 +75,7 @@ def keeping_line(run: RunContext) -> Caller | None:
 
 
 def total(run: RunContext, spots: list[Hotspot]) -> float:
-    """Seconds a step these lines take together."""
+    """Seconds per step of these lines together."""
     return sum(run.hot_seconds(spot) for spot in spots)
 
 

@@ -1,4 +1,4 @@
-"""Figures about the loader that several input rules share."""
+"""Loader figures shared by several input rules."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from monitor.model import units
 from monitor.model.finding import Effect
 
 PARTS = {"sampler": ("sampler", "batch_sampler"), "collate": ("collate",)}
-"""Parts of the loader with code of their own, and the settings that name it."""
+"""Parts of the loader that may have user code, and the settings that name it."""
 CLEAR_SHARE = 0.3
-"""Share of fetching from which one line or function is the one to name."""
+"""From this share of fetching, one line or function is worth naming."""
 COMPUTES_SHARE = 0.5
-"""Share of loading that needs a core from which loading computes rather than waits."""
+"""If at least this share of loading needs a core, loading computes rather than waits."""
 RANDOM_LEAST, RANDOM_SHARE = 0.08, 0.35
-"""Share of the phase, and of the data set's own lines, that must be random for samples to be random."""
+"""Samples count as random if random lines have this share of the phase, and of the data set's own lines."""
 WORKERS_PER_CORE = 4
-"""Workers that mostly wait may be this many times the cores."""
+"""Workers that mostly wait may outnumber the cores by this factor."""
 ALONE = {"persistent_workers": "False", "prefetch_factor": "None"}
-"""What a DataLoader without workers wants of the settings that are about them."""
+"""Values that a DataLoader without workers requires for the worker settings."""
 WORKER_GAIN = 0.97
-"""One more worker must bring the step at least to this share of its time to be worth a process."""
+"""One more worker must cut the step to at most this share of its time to be worth a process."""
 
 
 def starved(run: RunContext) -> bool:
-    """Waiting for data takes more of the step than the policy allows."""
+    """Whether waiting for data takes more of the step than the policy allows."""
     return data_share(run) >= run.policy.data_share
 
 
 def data_share(run: RunContext) -> float:
-    """Share of the wall time waiting for data, epoch starts included."""
+    """Share of the wall time spent waiting for data, including epoch starts."""
     model = run.model
     return model.wait / model.period if model.period > 0 else 0.0
 
 
 def part_share(run: RunContext, part: str) -> float | None:
-    """Share of the loader's work in "sampler", "fetch" or "collate"; None when not measured."""
+    """Share of the loader's work in "sampler", "fetch" or "collate"; None if not measured."""
     loader = run.lead.loader if run.lead else None
     if loader is None or loader.fetch_seconds is None:
         return None
@@ -63,7 +63,7 @@ def getitem_seconds(run: RunContext) -> float | None:
 
 
 def hot_fetch(run: RunContext) -> Hotspot | None:
-    """The user code inside the loader that takes most of the fetching, when there is a clear one."""
+    """The user code inside the loader that takes most of the fetching, if one clearly does."""
     found = run.hot_function("fetch", where=_own) or run.hot_function(
         "data", where=lambda spot: _own(spot) and not any(made_by(run, spot, part) for part in PARTS)
     )
@@ -75,13 +75,13 @@ def _own(spot: Hotspot) -> bool:
 
 
 def hot_part(run: RunContext, part: str) -> Hotspot | None:
-    """The heaviest line of the sampler's or of the collate function's own code."""
+    """The heaviest line of the sampler's or collate function's own code."""
     found = [spot for spot in run.hotspots if made_by(run, spot, part)]
     return max(found, key=lambda spot: spot.share, default=None)
 
 
 def made_by(run: RunContext, spot: Hotspot, part: str) -> bool:
-    """The line was reached through the loader's sampler or collate function."""
+    """Whether the line was reached through the loader's sampler or collate function."""
     if spot.phase not in (*LOADER_PHASES, *PARTS) or spot.function == "<module>":
         return False
     if spot.phase == part:
@@ -107,8 +107,8 @@ def sample_text(run: RunContext) -> str:
 
 
 def waits(run: RunContext) -> bool:
-    """Making a sample is mostly waiting (disk, network, sleep), not computing. Where more workers than
-    cores queue for the cores, only the library function the line calls tells that from waiting."""
+    """Whether making a sample is mostly waiting (disk, network, sleep) rather than computing. If more workers
+    than cores queue for the cores, only the library function the line calls can tell."""
     if run.load_cpu_share >= COMPUTES_SHARE:
         return False
     crowded = bool(run.workers and run.cores and run.workers > run.cores)
@@ -117,24 +117,24 @@ def waits(run: RunContext) -> bool:
 
 
 def random_samples(run: RunContext) -> bool:
-    """Most of the work in a sample is random augmentation, so that it cannot simply be kept."""
+    """Whether most of the work per sample is random augmentation, which cannot simply be cached."""
     lines = [spot for spot in run.hotspots if spot.phase in LOADER_PHASES and spot.in_data_set]
     drawn = sum(spot.share for spot in lines if spot.random)
     return drawn >= RANDOM_LEAST and drawn >= RANDOM_SHARE * sum(spot.share for spot in lines)
 
 
 def resident(run: RunContext) -> bool:
-    """Samples are rows of tensors or lists in memory: nothing of the user's to make cheaper."""
+    """Samples are rows of tensors or lists in memory: no user code to make cheaper."""
     return run.setting("loader", "dataset_resident") is True
 
 
 def effect_of_workers(run: RunContext) -> Effect:
-    """Of another number of workers: each draws its own random numbers."""
+    """The effect of a different number of workers: each draws its own random numbers."""
     return "in_expectation" if random_samples(run) else "identical"
 
 
 def with_workers(run: RunContext, count: int) -> str:
-    """The DataLoader's call with this many workers; without any it takes none of their settings."""
+    """The DataLoader call with this many workers; with none, it accepts none of their settings."""
     values = {"num_workers": str(count)}
     if count:
         values["persistent_workers"] = "True"
@@ -149,7 +149,7 @@ def with_workers(run: RunContext, count: int) -> str:
 
 
 def best_workers(run: RunContext) -> tuple[int, float]:
-    """The number of workers the model likes best, and the step period with it."""
+    """The best number of workers according to the model, and the step period with it."""
     cores = int(run.cores or 1)
     most = max(cores, 2) * (WORKERS_PER_CORE if waits(run) else 1)
     model = run.model

@@ -1,4 +1,4 @@
-"""Memory that grows with the steps: distinguished from warm-up by the later part of the run."""
+"""Memory that grows with the steps; the later part of the run tells it from warm-up."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from itertools import pairwise
 from monitor.advice.context.run import RunContext
 
 LEAST_POINTS, SURE_POINTS = 4, 6
-"""Points needed at all, and below which only growth that is large and without a pause counts."""
+"""Points needed at all, and below which only large, uninterrupted growth counts."""
 STEADY = 0.25
-"""Of the mean rate: what a stretch must grow by to count as growing."""
+"""An interval counts as growing if it grows by this share of the mean rate."""
 FEW_FACTOR = 3.0
-"""With few points growth must be this many times the policy's thresholds."""
+"""With few points, growth must be this many times the policy's thresholds."""
 MANY_STEPS, FEW_RATIO = 100, 0.5
-"""On fewer later steps than this, growth below this share of what there was may still be allocators and
-libraries that warm up: 88 MiB in 79 steps of a healthy run, where a slow machine had time for many points."""
+"""With fewer later steps than this, growth below this share of the initial memory may still be allocators and
+libraries warming up: a healthy run grew by 88 MiB in 79 steps, where a slow machine had time for many
+points."""
 EARLY_PART = 3
-"""The first third of the points may be warm-up and is not counted."""
+"""The first third of the points may be warm-up and does not count."""
 LEVELLING = 0.35
-"""Growth at less than this share of the early rate is levelling off."""
+"""Growth below this share of the early rate is levelling off."""
 RISING_SHARE = 0.75
-"""Share of the later stretches that must grow."""
+"""Share of the later intervals that must grow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +39,19 @@ class Growth:
 
 
 def host_growth(run: RunContext) -> Growth | None:
-    """Resident memory of the training process that keeps growing."""
+    """Growth of the training process's resident memory, if it continues."""
     points = [(point.steps, point.rss_bytes) for point in run.history if point.rss_bytes]
     return _growth(_longer(points, _timeline(run, "rss_bytes")), run)
 
 
 def device_growth(run: RunContext) -> Growth | None:
-    """Allocated device memory that keeps growing."""
+    """Growth of allocated device memory, if it continues."""
     points = [(point.steps, point.device_bytes) for point in run.history if point.device_bytes]
     return _growth(_longer(points, _timeline(run, "device_memory_bytes")), run)
 
 
 def _longer(watched: list[tuple[int, int]], recorded: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """What the engine saw from tick to tick; for a run found later, what its timeline recorded."""
+    """What the engine saw from tick to tick; for a run discovered late, what its timeline recorded."""
     return watched if len(_distinct(watched)) >= LEAST_POINTS else recorded
 
 
@@ -60,7 +61,7 @@ def _timeline(run: RunContext, name: str) -> list[tuple[int, int]]:
 
 
 def _growth(points: Sequence[tuple[int, int]], run: RunContext) -> Growth | None:
-    """Growth in the later half, when it is large, steady, and not levelling off."""
+    """Growth in the later part, if it is large, steady, and not levelling off."""
     points = _distinct(points)
     if len(points) < LEAST_POINTS:
         return None
@@ -83,7 +84,7 @@ def _growth(points: Sequence[tuple[int, int]], run: RunContext) -> Growth | None
 
 
 def _distinct(points: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Points at different steps: a stalled run does not grow."""
+    """Points at distinct steps: a stalled run does not grow."""
     kept: list[tuple[int, int]] = []
     for point in points:
         if not kept or point[0] > kept[-1][0]:

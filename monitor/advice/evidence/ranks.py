@@ -1,4 +1,4 @@
-"""Ranks of one run against each other."""
+"""Comparing the ranks of one run."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from monitor.advice.context.run import RunContext
 from monitor.model.run import Rank
 
 WAITS = ("backward", "sync", "allreduce", "all_reduce", "collective", "comm")
-"""Phases in which a rank may simply be waiting for the others."""
+"""Phases in which a rank may only be waiting for the others."""
 
 
 def own_work(run: RunContext) -> dict[int, float]:
-    """Rank → seconds a step of work of its own. What all ranks have in common in phases that contain
-    collectives is work; what a rank has beyond the least of them there is waiting."""
+    """Rank → seconds per step of its own work. In phases that contain collectives, the minimum over the ranks
+    counts as work, anything beyond it as waiting."""
     ranks = [rank for rank in run.run.ranks if rank.step.count >= run.policy.min_steps and rank.phases]
     if len(ranks) < 2:
         return {}
@@ -22,12 +22,12 @@ def own_work(run: RunContext) -> dict[int, float]:
 
 
 def known_by_devices(run: RunContext) -> bool:
-    """Whether every rank's device knows how long the exchange ran alone."""
+    """Whether every rank's device recorded how long the exchange ran alone."""
     return all(rank.device_times.exchange_seconds and rank.device_times.time for rank in run.run.ranks)
 
 
 def _without_exchange(rank: Rank) -> float:
-    """The exchange ends for all when the last rank has come to it: who comes late waits least in it."""
+    """The exchange ends for all when the last rank arrives, so a late rank waits least in it."""
     device = rank.device_times
     return sum(device.time.values()) - (device.exchange_seconds or 0.0)
 
@@ -40,7 +40,7 @@ def _work(rank: Rank, common: dict[str, float]) -> float:
 
 
 def widest_phase(run: RunContext, slowest: int) -> tuple[str, float]:
-    """The phase in which the slowest rank differs most from the others' median, and by how much."""
+    """The phase in which the slowest rank deviates most from the others' median, and by how much."""
     times = {rank.rank: _times(rank, known_by_devices(run)) for rank in run.run.ranks if rank.phases}
     slow = times.pop(slowest)
     extra: dict[str, float] = {}

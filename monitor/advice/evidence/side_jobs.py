@@ -1,8 +1,9 @@
-"""Work beside the training: what it costs with all it calls, how often it is done, whether steps need it.
+"""Work outside the actual training: its full cost, how often it is done, whether steps need it.
 
-One mechanism for logging, norms, validation, checkpoints, copies and metrics. A job is a phase of its own,
-pieces of the loop's work that no step is known to need (by the library functions they call or by where their
-results go), and single lines that call such a function inside other work. Nothing is counted twice.
+One mechanism for logging, norms, validation, checkpoints, copies and metrics. A job consists of its own
+phase, of pieces of the loop's work that no step is known to need (judged by the library functions they call
+or where their results go), and of single lines that call such a function inside other work. Nothing is
+counted twice.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from monitor.model import units
 from monitor.model.finding import Effect
 
 EVERY_STEP = 1.5
-"""Fewer steps than this between two of them: it is done in every step."""
+"""Fewer steps than this between two occurrences means every step."""
 LESS_OFTEN = 100
-"""Steps between two records that tell as much as one in each step. Judgement."""
+"""One record per this many steps tells as much as one per step. Judgement."""
 
 
 @dataclass(frozen=True, slots=True)
 class SideJob:
-    """What one side job costs a step, where, and how often it happens."""
+    """What a side job costs per step, where, and how often it happens."""
 
     seconds: float
     share: float
@@ -35,18 +36,18 @@ class SideJob:
     work: Work | None
     """Its heaviest piece of work."""
     every: float | None
-    """Steps between two of them; None when not known or not periodic."""
+    """Steps between two occurrences; None if unknown or not periodic."""
     each: float | None
-    """Seconds one of them takes."""
+    """Seconds per occurrence."""
     count: int = 0
-    """How often it happened so far; 0 when not counted."""
+    """How often it has happened so far; 0 if not counted."""
     beside: float = 0.0
-    """Seconds a step by which other steps are longer than the median one. That it slows its neighbours may be
-    the reason, and so may be any noise: it counts for the most gain only."""
+    """Seconds per step by which other steps exceed the median. The job may slow its neighbours, but any noise
+    looks the same, so this only counts for the highest gain."""
 
     @property
     def every_step(self) -> bool:
-        """Seen only as lines of the loop, in steps like any other."""
+        """Seen only as lines of the loop, in ordinary steps."""
         seen = self.spot is not None or self.work is not None
         return self.count == 0 and seen and (self.every is None or is_every_step(self.every))
 
@@ -57,12 +58,12 @@ class SideJob:
 
     @property
     def most(self) -> Change:
-        """The step without it and without what it may cost its neighbours."""
+        """The step without it, and without what it may cost its neighbours."""
         return Change(savings=(*self.savings, Saving("*", self.beside, "beside it")))
 
     @property
     def interval(self) -> tuple[float | None, float | None]:
-        """Steps between two of them, and seconds one of them takes; None where not known."""
+        """Steps between two occurrences, and seconds per occurrence; None if unknown."""
         if self.every_step:
             return 1.0, self.seconds
         each = self.seconds * self.every if self.each is None and self.every else self.each
@@ -76,18 +77,18 @@ class SideJob:
 
     @property
     def site(self) -> str:
-        """ " at train.py:7", where the loop asks for it."""
+        """ " at train.py:7", where the loop calls it."""
         place = self.work or self.spot
         return f" at {place.place}" if place else ""
 
     @property
     def less_often(self) -> int:
-        """Steps between two of them that would be enough."""
+        """A sufficient number of steps between two occurrences."""
         return round(LESS_OFTEN * max(1.0, self.every or 1.0))
 
     @property
     def effect(self) -> Effect | None:
-        """What doing it less often does to the training; None when it is not known who reads its result."""
+        """What doing it less often does to the training; None if it is unknown who uses its result."""
         if self.work is None or self.work.needed == "unknown":
             return None
         if self.work.needed == "yes":
@@ -95,7 +96,7 @@ class SideJob:
         return "in_expectation" if self.work.random or self.work.module else "identical"
 
     def guarded(self, every: int) -> str:
-        """Its lines below `if step % every == 0:`, where that can be written."""
+        """Its lines under `if step % every == 0:`, if that can be written."""
         return edits.guarded(self.work, every)
 
 
@@ -104,14 +105,15 @@ def is_every_step(every: float | None) -> bool:
 
 
 def often(every: float | None, unknown: str) -> str:
-    """ "every step", "every 50 steps"; `unknown` when it is not periodic."""
+    """ "every step", "every 50 steps"; `unknown` if it is not periodic."""
     if not every:
         return unknown
     return "every step" if is_every_step(every) else f"every {units.whole(every)} steps"
 
 
 def side_job(run: RunContext, phase: str, *jobs: str) -> SideJob:
-    """The phase itself (none for ""), work of these jobs in other phases, and lines of them in other work."""
+    """The phase itself (none if ""), work with these jobs in other phases, and such lines inside other
+    work."""
     pieces = [one for one in run.work if one.job in jobs and one.needed != "yes"]
     beside = [one for one in pieces if one.phase != phase and one.phase in hot_lines.PHASES_OF_LOOP]
     own = {(one.file, one.line) for one in pieces}

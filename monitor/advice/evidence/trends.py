@@ -1,4 +1,4 @@
-"""Whether a run gets slower, and what else changed with it."""
+"""Whether a run gets slower, and what else changed along with it."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from monitor.model import units
 from monitor.model.run import Window
 
 LEAST_WINDOWS, MOST_WINDOWS = 6, 16
-"""Windows needed for a trend, and how many of them are compared pair by pair."""
+"""Windows needed for a trend, and the maximum number compared pairwise."""
 LEAST_STEPS = 3
-"""Steps in a window that counts."""
+"""A window needs this many steps to count."""
 PARTS = 3
-"""Early is the first third of the windows, late the last."""
+"""Early means the first third of the windows, late the last."""
 EXPLAINED = 0.5
-"""Share of the growth that one phase must have to be the one that grew."""
+"""A phase must account for this share of the growth to be named."""
 SHARE_GROWN, REST_SHRUNK = 0.05, 0.7
-"""A phase grew out of proportion: its share rose by this much, or all others' fell to this much."""
+"""A phase grew disproportionately if its share rose by this much, or all others' fell to this factor."""
 MEMORY_GROWN, MEMORY_GROWN_BYTES = 1.1, 16 << 20
-"""Memory that grew with the step time: by this ratio and by this many bytes."""
+"""Memory counts as having grown along with the step time from this ratio and this many bytes."""
 CLOCK_FELL = 0.92
-"""A clock that fell with the throughput: to this share."""
+"""A clock counts as having fallen along with the throughput below this share."""
 CONCORDANT = 0.72
-"""Share of the pairs of windows in which the later one is slower."""
+"""Share of window pairs in which the later window must be slower."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decay:
-    """Usual step early and late, and what grew."""
+    """The usual step early and late, and what grew."""
 
     early: float
     late: float
@@ -44,7 +44,7 @@ class Decay:
 
 
 def decay(run: RunContext) -> Decay | None:
-    """The run's decay, or None: later windows slower than earlier ones, lastingly and gradually."""
+    """The run's decay, or None: later windows are slower than earlier ones, lastingly and gradually."""
     windows = _joined([window for window in run.run.timeline if window.step_p50])
     if len(windows) < LEAST_WINDOWS:
         return None
@@ -56,13 +56,13 @@ def decay(run: RunContext) -> Decay | None:
     phase = _grown(early, late, before, after)
     moved, evidence = _moved(early, late)
     if phase is None and not moved:
-        return None  # everything slower alike: the machine, not the run
+        return None  # everything equally slower: the machine, not the run
     best = min(before, _middle(windows[: max(2, len(windows) // 6)]))
     return Decay(best, after, phase, moved, evidence)
 
 
 def _joined(windows: Sequence[Window]) -> list[Window]:
-    """Neighbours together until each has steps enough: long steps leave one or two in a window."""
+    """Merges neighbours until each has enough steps: long steps leave one or two per window."""
     found: list[Window] = []
     for window in windows:
         if found and found[-1].steps < LEAST_STEPS:
@@ -73,7 +73,7 @@ def _joined(windows: Sequence[Window]) -> list[Window]:
 
 
 def _together(one: Window, two: Window) -> Window:
-    """Both as one, by their steps; readings of memory and clocks are the later ones."""
+    """Both as one, weighted by steps; memory and clock readings are the later ones."""
     steps = one.steps + two.steps
     share = two.steps / steps if steps else 0.0
     names = {*one.phases, *two.phases}
@@ -89,7 +89,7 @@ def _middle(windows: Sequence[Window]) -> float:
 
 
 def _rising(windows: Sequence[Window]) -> bool:
-    """Gradually, not in one jump: most later windows are slower than most earlier ones."""
+    """Gradual, not in one jump: most later windows are slower than most earlier ones."""
     chosen = windows[:: max(1, len(windows) // MOST_WINDOWS)]
     times = [window.step_p50 or 0.0 for window in chosen]
     pairs = [(a, b) for at, a in enumerate(times) for b in times[at + 1 :]]
@@ -97,8 +97,8 @@ def _rising(windows: Sequence[Window]) -> bool:
 
 
 def _grown(early: Sequence[Window], late: Sequence[Window], before: float, after: float) -> str | None:
-    """The phase whose seconds a step grew most, when it explains at least half of the growth and grew
-    out of proportion."""
+    """The phase whose seconds per step grew most, if it explains at least half of the growth and grew
+    disproportionately."""
     names = {name for window in (*early, *late) for name in window.phases}
     grown = {name: _share(late, name) * after - _share(early, name) * before for name in names}
     name = max(grown, key=lambda phase: grown[phase], default=None)

@@ -12,8 +12,8 @@ from monitor.model.finding import Speedup, VerifiedOn
 
 
 class Promise(NamedTuple):
-    """What one remedy is predicted to give, the share of the time it is about, and its change of the step
-    where it is one."""
+    """The predicted gain of one remedy, the share of the time it concerns, and its change to the step, if it
+    is one."""
 
     gain: Speedup
     share: float
@@ -21,11 +21,11 @@ class Promise(NamedTuple):
 
 
 def combined_gain(model: StepModel | None, promises: Sequence[Promise], why: str) -> Speedup | None:
-    """All changes of the step at once, no second counted twice: never less than the best remedy alone, and
-    never more than removing all that they name.
+    """Applies all changes to the step at once, counting no second twice: never less than the best remedy
+    alone, and never more than removing everything they name.
 
-    A gain without a change of the step (clocks, throughput that fell) may be about the same seconds as
-    another: it is a lower bound of the whole, never added to it. None when no remedy promises anything.
+    A gain that is not a change to the step (clocks, falling throughput) may concern the same seconds as
+    another, so it is a lower bound for the whole and never added. None if no remedy promises anything.
     """
     if not promises:
         return None
@@ -43,7 +43,7 @@ def combined_gain(model: StepModel | None, promises: Sequence[Promise], why: str
 
 
 def _weakest(known: Iterable[VerifiedOn]) -> VerifiedOn:
-    """A sum of predictions is no better than the worst of them."""
+    """A combined prediction is no better than its weakest part."""
     found = set(known)
     return "none" if "none" in found else "gpu" if "gpu" in found else "cpu"
 

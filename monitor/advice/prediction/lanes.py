@@ -1,9 +1,9 @@
 """A step on a device has two lanes: the host, which launches work, and the device, which does it.
 
-What a change would gain is found by playing the step again (`step_graph`) with the change made: host time
-that goes, work that gets shorter, a wait that is dropped. A host second behind which the device had work to
-do is worth nothing then, and a faster kernel nothing to a device that waits for its host. A graph that does
-not show the step that was measured says nothing.
+The gain of a change is found by replaying the step (`step_graph`) with the change made: host time removed,
+work shortened, a wait dropped. Host time during which the device had work is then worth nothing, nor is a
+faster kernel to a device that waits for its host. A graph that does not reproduce the measured step is not
+used.
 """
 
 from __future__ import annotations
@@ -19,40 +19,41 @@ ORDER = (
     "data", "transfer", "zero_grad", "forward", "sync", "backward", "grad_norm", "optimizer", "log",
     "between", "other", "validate", "checkpoint",
 )  # fmt: skip
-"""In which order the phases of a step usually come; others come last."""
+"""The usual order of the phases in a step; others come last."""
 BESIDE = ("validate", "grad_norm", "log", "checkpoint")
-"""Phases beside the training: what is not done there is no work for the device either."""
+"""Phases outside the actual training: what is not done there also saves the device's work."""
 TOLERANCE, POINTS = 0.2, 0.15
-"""A choice: the graph must show the measured step this well, and the device's share of work; else it says
-nothing. The device is timed in other steps than the host, and steps differ."""
+"""Our choice: how closely the graph must reproduce the measured step, and the device's share of work, to be
+used. The device is timed in other steps than the host, and steps differ."""
 UNTOLD_LAUNCHES = 16
-"""A choice: launches of a phase of which only its time is known."""
+"""Our choice: launches in a phase of which only the time is known."""
 
 
 class Edit(NamedTuple):
-    """A change of the step: seconds that the host saves by phase, and shares that are left."""
+    """A change to the step: seconds the host saves by phase, and the factors that remain."""
 
     saved: Mapping[str, float]
     device: float = 1.0
     copies: float = 1.0
-    """Copies that take less time are no longer waited for either."""
+    """Faster copies are also no longer waited for."""
     syncs: float = 1.0
-    """Of reads: what is not read is not copied either."""
+    """Of reads: a value that is not read is not copied either."""
     batch: float = 1.0
     host: float = 1.0
-    """Of the host's own time outside the wait for data: how much faster or slower the next run may be."""
+    """Factor on the host's own time, except the wait for data: how much faster or slower the next run may
+    be."""
     along: float = 0.0
-    """Of the device's work in a phase: the part that goes with the host time that launched it."""
+    """Share of the device's work in a phase that goes away with the host time that launched it."""
 
 
 @dataclass(frozen=True)
 class Lanes:
-    """Seconds a step."""
+    """Seconds per step."""
 
     busy: Mapping[str, float]
     """The device's work, by the phase that launches it."""
     idle: Mapping[str, float]
-    """The device's gaps, by the phase the host is in; where it is not known, all that they may be."""
+    """The device's gaps, by the phase the host is in; if unknown, the most they can be."""
     ahead: Mapping[str, float]
     """How often (0 to 1) the device still has work at the end of a phase."""
     graph: StepGraph = field(default_factory=StepGraph)
@@ -62,13 +63,13 @@ class Lanes:
         return sum(self.busy.values()) + sum(self.idle.values())
 
     def share(self, phase: str) -> float:
-        """Of the period, work and gaps."""
+        """Share of the period, work and gaps together."""
         took = self.busy.get(phase, 0.0) + self.idle.get(phase, 0.0)
         return took / self.period if self.period > 0 else 0.0
 
     def fitted(self, graph: StepGraph, host: Mapping[str, float], slower: bool) -> Lanes | None:
-        """With this graph, fitted to the measured times of host and device; None where it is not of the steps
-        that were measured. `slower`: see `StepGraph.fitted`."""
+        """With this graph, fitted to the measured host and device times; None if it does not match the
+        measured steps. `slower`: see `StepGraph.fitted`."""
         period, work = sum(host.values()), sum(self.busy.values()) / (self.period or 1.0)
         if not (period > 0 and work > 0 and graph.work > 0 and abs(graph.work / period - work) <= POINTS):
             return None
@@ -77,13 +78,13 @@ class Lanes:
         return replace(self, graph=shown) if near else None
 
     def add_up(self, period: float) -> bool:
-        """Whether the device's times alone make the step that was measured."""
+        """Whether the device's times alone add up to the measured step."""
         return abs(self.period - period) <= TOLERANCE * period
 
     def gain(self, edit: Edit, least: float = 0.0) -> float:
-        """Steps per second after the change over before; a step takes no less than `least` seconds."""
+        """Steps per second after the change relative to before; a step takes at least `least` seconds."""
         before = self.graph.played.period
-        least = min(least, before)  # loading may take that long now, but it does not hold us up
+        least = min(least, before)  # loading may take that long already without holding us up
         after = max(self.graph.changed(lambda one: self._edited(one, edit)).played.period, least)
         return before / after if after > 0 else inf
 
@@ -104,11 +105,11 @@ class Lanes:
         )
 
     def _waits_left(self, phase: str, beyond: float) -> float:
-        """What is saved of a phase beyond the host's own time was a wait: that part of the waits goes."""
+        """Time saved in a phase beyond the host's own time was waiting: that part of the waits goes."""
         waited = self.graph.waited(phase)
         return max(0.0, 1.0 - beyond / waited) if beyond > 0 and waited > 0 else 1.0
 
 
 def place(phase: str) -> int:
-    """Where a phase usually comes in a step."""
+    """The usual position of a phase in a step."""
     return ORDER.index(phase) if phase in ORDER else len(ORDER)

@@ -1,8 +1,8 @@
-"""Some steps as a small graph, and what happens when it is played again and again.
+"""A few steps as a small graph, and what happens when it is replayed repeatedly.
 
-A segment is a stretch of the host's own time, the work it launches meanwhile, evenly spread, and whether the
-host waits for the device at its end. Host and device each go as fast as they can: the device begins a kernel
-when it was launched and the one before it is done, the host goes on after a wait when all work is done.
+A segment is a period of the host's own time, the work it launches meanwhile (evenly spread), and whether the
+host waits for the device at its end. Host and device each run as fast as they can: the device starts a kernel
+once it is launched and the previous one is done; after a wait, the host continues once all work is done.
 """
 
 from __future__ import annotations
@@ -14,49 +14,49 @@ from math import inf
 from typing import Any, NamedTuple
 
 ROUNDS = 3
-"""How often the graph is played: the lead of host or device has settled in the last time."""
+"""How often the graph is replayed: by the last round, the lead of host or device has settled."""
 FITS = 6
-"""How often the host's times are adjusted until the graph shows what was measured."""
+"""How often the host's times are adjusted to make the graph reproduce the measurement."""
 FIELDS, TIMES = 8, 4
-"""Of a segment as the SDK tells it: its phase, times in µs, counts; `sdk/device/_graph.py` names them."""
+"""Of a segment as written by the SDK: its phase, times in µs, counts; `sdk/device/_graph.py` names them."""
 MICRO = 1e6
 """Microseconds in a second."""
 MOST_SEGMENTS, MOST_FIGURE = 200, 1e12
-"""A ring may hold anything."""
+"""Limits, since a ring may contain anything."""
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Seconds, and how often."""
+    """Seconds and counts."""
 
     phase: str
     host: float
-    """The host's own time, waits not counted."""
+    """The host's own time, without waits."""
     device: float = 0.0
     copies: float = 0.0
-    """Copies of its stream to the device."""
+    """Copies to the device on its stream."""
     reads: float = 0.0
     """Copies from the device to the host."""
     launches: float = 1.0
     syncs: float = 0.0
     """Waits for the device, spread over the segment, the last one at its end."""
     holds: float = 0.0
-    """The same for a copy to the device."""
+    """The same, for a copy to the device."""
     waited: float = 1.0
-    """How much of these waits there is: all of them, or none where they were dropped."""
+    """How much of these waits remains: all, or none if they were dropped."""
 
 
 class Played(NamedTuple):
-    """Seconds a step, the last time it was played."""
+    """Seconds per step in the last replay."""
 
     period: float
     host: Mapping[str, float]
-    """Of the host by phase, waits counted."""
+    """Host time by phase, including waits."""
 
 
 @dataclass(frozen=True)
 class StepGraph:
-    """This many steps, one after another."""
+    """A number of consecutive steps."""
 
     segments: tuple[Segment, ...] = ()
     steps: int = 1
@@ -76,7 +76,7 @@ class StepGraph:
 
     @cached_property
     def own(self) -> dict[str, float]:
-        """The host's own seconds a step by phase."""
+        """The host's own seconds per step, by phase."""
         found: dict[str, float] = {}
         for one in self.segments:
             found[one.phase] = found.get(one.phase, 0.0) + one.host / self.steps
@@ -84,18 +84,18 @@ class StepGraph:
 
     @property
     def work(self) -> float:
-        """Seconds a step of the device's kernels."""
+        """Kernel seconds per step on the device."""
         return sum(one.device for one in self.segments) / self.steps
 
     def waited(self, phase: str) -> float:
-        """Seconds a step the host waits in a phase."""
+        """Seconds per step the host waits in a phase."""
         return max(0.0, self.played.host.get(phase, 0.0) - self.own.get(phase, 0.0))
 
     def changed(self, change: Callable[[Segment], Segment]) -> StepGraph:
         return replace(self, segments=tuple(map(change, self.segments)))
 
     def and_then(self, more: Mapping[str, float], work: Mapping[str, float], launches: float) -> StepGraph:
-        """With these phases behind it: the host's seconds a step, and the device's."""
+        """Appends these phases, with the host's and the device's seconds per step."""
         added = tuple(
             Segment(phase, own * self.steps, work.get(phase, 0.0) * self.steps, launches=launches)
             for phase, own in more.items()
@@ -103,13 +103,14 @@ class StepGraph:
         return replace(self, segments=self.segments + added)
 
     def working(self, seconds: float) -> StepGraph:
-        """With this much work of the device a step: kernels may take longer than in the steps looked at."""
+        """Scaled to this much device work per step: kernels may take longer than in the sampled steps."""
         factor = seconds / self.work if self.work > 0 else 1.0
         return self.changed(lambda one: replace(one, device=one.device * factor))
 
     def fitted(self, host: Mapping[str, float], slower: bool) -> StepGraph:
-        """With own times such that the host spends in each phase what was measured: the graph is of steps
-        that were looked at. `slower`: own times may also grow; else the host waited for room in the queue."""
+        """Adjusts the host's own times so that it spends in each phase what was measured, since the graph
+        comes from sampled steps. `slower`: own times may also grow; otherwise the host waited for room in the
+        queue."""
         graph = self
         for _ in range(FITS):
             graph = graph._nearer(host, inf if slower else 1.0)
@@ -125,13 +126,13 @@ class StepGraph:
 
 
 def _play(one: Segment, host: float, device: float) -> tuple[float, float]:
-    """Where host and device are after it."""
+    """The times of host and device after it."""
     parts = max(1, round(one.syncs + one.holds))
     own, work = one.host / parts, (one.device + one.copies + one.reads) / parts
     launches = max(1.0, one.launches / parts)
     for _ in range(parts):
         began, host = host, host + own
-        if work > 0:  # of kernels of one length launched at equal distances, the first or the last decides
+        if work > 0:  # for equal kernels at equal intervals, either the first or the last decides
             device = max(device + work, began + own / launches + work, host + work / launches)
         if one.syncs or one.holds:
             host += one.waited * max(0.0, device - host)
@@ -139,7 +140,7 @@ def _play(one: Segment, host: float, device: float) -> tuple[float, float]:
 
 
 def told(raw: Any) -> StepGraph | None:
-    """From the run's configuration; None when it is not what the SDK writes."""
+    """From the run's configuration; None if it is not what the SDK writes."""
     steps, segments = (raw.get("steps"), raw.get("segments")) if isinstance(raw, dict) else (None, None)
     if not isinstance(steps, int) or steps < 1 or not isinstance(segments, list):
         return None

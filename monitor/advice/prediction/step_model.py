@@ -1,16 +1,16 @@
 """A small model of one training step, and what a change does to it.
 
-A step is the sum of what the main process does (its *parts*) plus what it waits for data. With
-workers, loading overlaps with the rest, so only the longer of the two counts; all of it has to fit
-into the cores there are, and every pass over the data begins with an empty queue::
+A step is the sum of what the main process does (its *parts*) and its wait for data. With workers, loading
+overlaps with the rest, so only the longer of the two counts; all of it has to fit into the available cores,
+and every pass over the data begins with an empty queue::
 
     no workers   T = rest + work
     W workers    T = max(rest + hand-over, work / W, (rest · threads + cpu · work) / cores)
                      + (work - T) / steps of an epoch
 
-A remedy is a `Change`: seconds saved in named parts, a factor on the loader's work, another number
-of workers, a larger batch. Several changes are combined by the cause they remove, so that a second
-is never counted twice, and a loader hidden behind compute gains nothing when it gets faster.
+A remedy is a `Change`: seconds saved in named parts, a factor on the loader's work, another number of
+workers, a larger batch. Several changes are combined by the cause they remove, so that no second is counted
+twice, and speeding up a loader hidden behind compute gains nothing.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from typing import NamedTuple
 from monitor.advice.prediction.lanes import Edit, Lanes
 
 LEAST_CORES = 0.1
-"""A quota below a tenth of a core counts as a tenth: it cannot be 0."""
+"""A quota below a tenth of a core counts as a tenth, so that it cannot be 0."""
 LEAST_LEFT = 0.01
-"""No change of everything leaves less of a step than this."""
+"""A change to everything leaves at least this much of a step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """Seconds a step no longer spends in `part` ("*": wherever the main process spends it); `cause`
-    names the second, so it counts once."""
+    """Seconds a step no longer spends in `part` ("*": wherever the main process spends them); `cause`
+    identifies the seconds, so that they count once."""
 
     part: str
     seconds: float
@@ -44,25 +44,25 @@ class Change:
 
     savings: tuple[Saving, ...] = ()
     work_left: float = 1.0
-    """Factor on the loader's seconds a batch."""
+    """Factor on the loader's seconds per batch."""
     workers: int | None = None
     """New number of workers; None leaves it."""
     batch: float = 1.0
     """Factor on the batch size: variable parts grow with it, fixed ones do not."""
     fixed: Mapping[str, float] = field(default_factory=dict)
-    """Seconds of parts (and of "data") that do not grow with the batch, where a rule knows better."""
+    """Seconds of parts (and of "data") that do not grow with the batch, if a rule knows better."""
     everything: float = 1.0
     """Factor on the whole period (clocks back to normal, contention gone)."""
     device_left: float = 1.0
-    """Factor on the device's own work, where its lane is known."""
+    """Factor on the device's own work, if its lane is known."""
     copies_left: float = 1.0
     """Factor on the time of copies to the device, which are then no longer waited for."""
     syncs_left: float = 1.0
-    """Factor on the waits for values of the device."""
+    """Factor on the waits for device values."""
 
 
 class Luck(NamedTuple):
-    """What a run after the change may have besides it: see the fields of `Edit`."""
+    """What else may differ in a run after the change: see the fields of `Edit`."""
 
     host: float = 1.0
     along: float = 0.0
@@ -78,41 +78,41 @@ def saved(part: str, seconds: float, cause: str) -> Change:
 
 @dataclass(frozen=True, slots=True)
 class StepModel:
-    """One step of a run as measured. Seconds per step; stalls spread over the steps."""
+    """One measured step of a run. Seconds per step, with stalls spread over the steps."""
 
     parts: Mapping[str, float]
-    """What the main process does, by phase; the wait for data is not among them."""
+    """What the main process does, by phase, excluding the wait for data."""
     wait: float = 0.0
     """Exposed wait for data."""
     work: float = 0.0
-    """Loader seconds a batch if one process did it all."""
+    """Loader seconds per batch if one process did it all."""
     work_cpu: float = 1.0
     """Share of `work` that needs a core; the rest waits (disk, network, sleep)."""
     workers: int = 0
     cores: float = 1.0
-    """Cores this run can have."""
+    """Cores available to this run."""
     threads: float = 1.0
-    """Cores the main process keeps busy while it does not wait."""
+    """Cores the main process keeps busy while it is not waiting."""
     handover: float = 0.0
-    """Seconds the main process spends to take a batch from a worker."""
+    """Seconds the main process takes to receive a batch from a worker."""
     fixed: Mapping[str, float] = field(default_factory=dict)
-    """Of `parts` (and of "data", the wait): seconds that do not grow with the batch."""
+    """Seconds of `parts` (and of "data", the wait) that do not grow with the batch."""
     worker_slowdown: float = 1.0
     """Factor on the loader's CPU work when it moves from the loop into a worker."""
     worker_seconds: float = 0.0
-    """What a worker spends on a batch to hand it over."""
+    """What a worker spends per batch on handing it over."""
     crowded: float = 1.0
-    """What the cores give when more processes want them than there are cores."""
+    """What the cores deliver when there are more processes than cores."""
     epoch_steps: float | None = None
-    """Steps between two starts of the loader; None: not known, or endless."""
+    """Steps between two starts of the loader; None: unknown or endless."""
     steps: int | None = None
-    """Steady steps behind the figures; None: many."""
+    """Number of steady steps behind the figures; None: many."""
     borrowed_prices: bool = False
-    """What workers and operations cost was measured on another machine."""
+    """The costs of workers and operations were measured on another machine."""
     device_busy: float | None = None
-    """Share of the step in which the device computes, where that was measured."""
+    """Share of the step in which the device computes, if measured."""
     lanes: Lanes | None = None
-    """The step as host and device share it, where that was measured."""
+    """The step as shared between host and device, if measured."""
 
     @property
     def rest(self) -> float:
@@ -123,8 +123,8 @@ class StepModel:
         return self.rest + self.wait
 
     def ratio(self, change: Change, after: float, luck: Luck = USUAL) -> float:
-        """Steps per second after the change over before; `after` is the period the host alone would have,
-        `luck` what else may happen where host and device are two lanes."""
+        """Steps per second after the change relative to before; `after` is the period of the host alone,
+        `luck` what else may happen if host and device are two lanes."""
         if self.lanes is None or change.everything != 1.0:
             return self.period / after if after > 0 else inf
         loaded = self.apply(replace(change, batch=1.0))
@@ -142,8 +142,8 @@ class StepModel:
         return self.lanes.gain(edit, least=change.batch * loaded.loader_period(own))
 
     def loader_period(self, own: float) -> float:
-        """Seconds in which workers make a batch, where there are any; the host needs a core for its `own`
-        seconds, in which the time it spends on data is not counted: that work is the workers'."""
+        """Seconds in which the workers, if any, make a batch. The host needs a core for its `own` seconds; time
+        it spent on data does not count among them, since that work is now the workers'."""
         if self.workers <= 0:
             return 0.0
         on_cores = (own + self.work * self.work_cpu) / max(self.cores, LEAST_CORES)
@@ -172,7 +172,7 @@ class StepModel:
         return replace(self, workers=workers, work=self.work * slower + self.worker_seconds)
 
     def _shorten(self, savings: Iterable[Saving]) -> tuple[dict[str, float], float]:
-        """Parts after the savings, each cause once and never below zero; and what "data" saves."""
+        """Parts after the savings, each cause once and never below zero; and the savings of "data"."""
         by_cause: dict[tuple[str, str], float] = {}
         for saving in savings:
             key = (saving.part, saving.cause)
@@ -189,7 +189,7 @@ class StepModel:
         return parts, wait_saved
 
     def _wait_from(self, before: StepModel, change: Change) -> float:
-        """The wait for data after the change, anchored at the wait that was measured."""
+        """The wait for data after the change, anchored to the measured wait."""
         if self.workers <= 0:
             if before.workers > 0:
                 return self.work
@@ -204,8 +204,8 @@ class StepModel:
         return max(0.0, modelled) * (min(1.0, before.wait / expected) if expected > 0 else 1.0)
 
     def loaded_period(self) -> float:
-        """Step period with workers: the slowest of main process, loader and cores; and at each start
-        of the loader the first batch is waited for in full."""
+        """Step period with workers: the slowest of main process, loader and cores; at each start of the
+        loader, the first batch is waited for in full."""
         main = self.rest + self.handover
         loader = self.work / max(1, self.workers)
         given = self.cores * (self.crowded if self.workers + self.threads > self.cores else 1.0)
@@ -224,7 +224,7 @@ def _grow(model: StepModel, batch: float) -> StepModel:
 
 
 def scaled(change: Change, factor: float) -> Change:
-    """The same change, with `factor` of its effect (savings are capped where they apply)."""
+    """The same change with `factor` of its effect (savings are capped where they apply)."""
     savings = tuple(replace(saving, seconds=saving.seconds * factor) for saving in change.savings)
     left = max(0.0, 1.0 - (1.0 - change.work_left) * factor)
     everything = max(LEAST_LEFT, 1.0 - (1.0 - change.everything) * factor)

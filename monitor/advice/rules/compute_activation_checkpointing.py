@@ -4,7 +4,7 @@ Looks at: gradient checkpointing seen in forward, device or host memory in use; 
     activations of all blocks would fit.
 Why: Checkpointing trades a second forward pass for memory; with memory to spare the trade buys nothing.
 Remedy: switch it off, or checkpoint only the largest blocks.
-Gain: the recomputed forward, a good quarter of both passes, and what each block costs by itself.
+Gain: the recomputed forward, a good quarter of both passes, and each block's own overhead.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from monitor.model import units
 REPEATED = 0.27
 """The repeated forward's share of the passes, where backward takes 1.7 times a forward."""
 BLOCK_SECONDS, MOST_OWN = 0.00045, 0.5
-"""What checkpointing costs a block on the host, both passes together (measured apart, docs/advice.md), and
-its share of them at most."""
+"""Checkpointing's cost per block on the host, both passes together (measured separately, docs/advice.md), and
+its largest share of them."""
 SAVED = Bounds(low=0.6, likely=1.0, high=1.3)
-"""Of the cost worked out below: what is saved. Judgement: how the passes compare differs by model."""
+"""Factors on the cost computed below. Judgement: the ratio of the passes differs by model."""
 LEAST_LEFT = 0.1
-"""Of both passes: what is left at least."""
+"""At least this share of both passes remains."""
 
 
 @rule(
@@ -56,13 +56,13 @@ def check(run: RunContext) -> Advice | None:
 
 
 def _blocks(run: RunContext) -> float:
-    """Checkpointed blocks a step; 0 when they were not counted."""
+    """Checkpointed blocks per step; 0 if they were not counted."""
     return run.scalar("checkpoint.blocks_per_step") or 0.0
 
 
 def _fits(run: RunContext) -> bool:
-    """Whether all activations would fit into the GPU. With checkpoints the peak holds those of one block, so
-    without them there are at most as many times more as there are blocks."""
+    """Whether all activations would fit into the GPU. With checkpointing the peak holds those of one block,
+    so without it there are at most as many times more as there are blocks."""
     gpu, peak = (run.gpus[0] if run.gpus else None), run.scalar("cuda.max_allocated_bytes")
     blocks = _blocks(run)
     if gpu is None or not gpu.memory_total_bytes or not peak or not blocks:
@@ -72,8 +72,8 @@ def _fits(run: RunContext) -> bool:
 
 
 def _without(run: RunContext, factor: float) -> Change:
-    """The passes without the forward that backward repeats, and without what each checkpointed block
-    costs by itself (random state kept, hooks, a graph of its own), which a GPU hides."""
+    """The passes without the forward that backward repeats, and without each checkpointed block's own
+    overhead (saved random state, hooks, a separate graph), which a GPU hides."""
     passes = sum(run.seconds(phase) for phase in run.forward_phases)
     own = 0.0 if run.has_cuda else min(MOST_OWN * passes, max(1.0, _blocks(run)) * BLOCK_SECONDS)
     gone = own + REPEATED * (passes - own)

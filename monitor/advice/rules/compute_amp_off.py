@@ -5,7 +5,7 @@ Why: Tensor cores do 16-bit matrix work several times faster and halve the memor
     them idle.
 Remedy: `torch.autocast('cuda', dtype=torch.bfloat16)` around forward and loss (float16 with a GradScaler
     on older cards).
-Gain: Amdahl on the products of matrices, at 1.3–2 times on that part.
+Gain: Amdahl on the matrix products, which run 1.3–2 times as fast.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from monitor.advice.rule import Advice, rule
 from monitor.model import units
 
 LEFT = Bounds(low=0.85, likely=0.62, high=0.45)
-"""Share of both passes that is left in 16 bits. A literature value; never checked on a GPU here."""
+"""Share of both passes' time that remains in 16 bits. A literature value; never checked on a GPU here."""
 
 
 @rule("compute.amp_off", "Mixed precision off", settings=("precision.autocast",))

@@ -4,7 +4,8 @@ Looks at: the anomaly flag of autograd.
 Why: Anomaly mode records a stack trace for every operation and checks every gradient for NaN: a debugging
     aid that makes each step several times slower.
 Remedy: remove `torch.autograd.set_detect_anomaly(True)`.
-Gain: forward and backward at two thirds to a fifth of their time, by how forward compares with backward.
+Gain: forward and backward in two thirds to a fifth of their time, depending on how forward compares with
+    backward.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from monitor.advice.rule import Advice, rule
 from monitor.model import units
 
 FASTEST_LEFT, SLOWEST_LEFT, PER_FORWARD = 0.25, 0.62, 0.15
-"""Share of both passes that is left: at least, where forward is free, and how much less for each time that
-forward takes as long as backward. Measured apart on a CPU (docs/advice.md)."""
+"""Share of both passes' time that remains: the minimum, the value if forward is free, and how much it drops
+for each time forward takes as long as backward. Measured separately on a CPU (docs/advice.md)."""
 LEFT_UNKNOWN = 0.5
-"""The same where backward was not seen."""
+"""The same if backward was not seen."""
 LEAST_GAIN_LEFT, DOUBT = 0.85, Bounds(low=1.45, likely=1.0, high=0.65)
-"""What is left for the least gain at most, and factors on what is left. Judgement."""
+"""The largest remaining share for the lowest gain, and factors on the remaining share. Judgement."""
 
 
 @rule(
@@ -60,7 +61,7 @@ def check(run: RunContext) -> Advice | None:
 
 
 def _untraced(run: RunContext, left: float) -> Change:
-    """On a device it is the host that traces, and every check for NaN is a wait."""
+    """On a device it is the host that traces, and every NaN check is a wait."""
     if run.lanes is None:
         return compute_change(run, left)
     tracing = scaled(own_change(run, run.forward_phases, "anomaly"), 1.0 - left)
@@ -68,8 +69,8 @@ def _untraced(run: RunContext, left: float) -> Change:
 
 
 def _left(run: RunContext) -> float:
-    """Share of both passes that is left. The stack traces are taken in forward, a fixed price an operation:
-    where forward is long against backward, the operations are small and tracing is most of it."""
+    """Share of both passes' time that remains. Stack traces are taken in forward, at a fixed price per
+    operation: if forward is long relative to backward, the operations are small and tracing is most of it."""
     forward, backward = (run.seconds(phase) for phase in run.forward_phases)
     if backward <= 0:
         return LEFT_UNKNOWN

@@ -21,7 +21,7 @@ from monitor.model import units
 SAVED = Bounds(low=0.2, likely=0.6, high=1.0)
 """Share of the idle time that is saved. Judgement; never checked on a GPU here."""
 GROWN = Bounds(low=0.3, likely=0.7, high=1.0)
-"""Share of the larger batch that comes without longer launches, where the device was timed. Judgement."""
+"""Share of the larger batch that comes without longer launches, if the device was timed. Judgement."""
 
 
 @rule(

@@ -1,10 +1,10 @@
 """Saving checkpoints stops the training for a noticeable share of the time.
 
 Looks at: time in `torch.save` (phase `checkpoint`), how often, how long.
-Why: A synchronous save stops every step behind it; saving too often is one of the most frequent causes of
+Why: A synchronous save holds up every step after it; saving too often is one of the most common causes of
     idle GPUs.
 Remedy: save less often, only what is needed, or from a background thread on a copy.
-Gain: c / (I·T + c) of the time, less what is left at the new interval.
+Gain: c / (I·T + c) of the time, minus what remains at the new interval.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from monitor.advice.rule import Advice, rule
 from monitor.model import units
 
 SAVED = Bounds(low=0.85, likely=0.98, high=1.0)
-"""Share of the saving that is saved at the suggested interval. Judgement."""
+"""Share of the checkpoint time that is saved at the suggested interval. Judgement."""
 WANTED_SHARE = 0.02
-"""Share of the time that checkpoints may take; the suggested interval aims at it."""
+"""Share of the time that checkpoints may take; the suggested interval aims for it."""
 ROUND = 10
 """A suggested interval is a multiple of this."""
 

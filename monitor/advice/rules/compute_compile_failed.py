@@ -1,8 +1,8 @@
 """torch.compile was asked for but nothing runs compiled.
 
 Looks at: the compile probe: used, graphs captured, failures.
-Why: A model that falls back to eager keeps the cost of compiling and gains nothing; 'model compiled' in
-    the log proves nothing.
+Why: A model that falls back to eager pays for compiling and gains nothing; 'model compiled' in the log proves
+    nothing.
 Remedy: read the first graph-break reason (`TORCH_LOGS=graph_breaks`), or drop compile.
 Gain: what compile would give on forward + backward.
 """
@@ -16,8 +16,8 @@ from monitor.advice.rule import Advice, rule
 from monitor.model import units
 
 LEFT = Bounds(low=1.0, likely=0.85, high=0.6)
-"""Share of both passes that is left when compilation works. A literature value,
-never checked on a GPU here."""
+"""Share of both passes' time that remains once compilation works. A literature value, never checked on a GPU
+here."""
 
 
 @rule(

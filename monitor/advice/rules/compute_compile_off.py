@@ -17,7 +17,7 @@ from monitor.advice.rule import Advice, rule
 from monitor.model import units
 
 LEFT = Bounds(low=0.97, likely=0.82, high=0.68)
-"""Share of both passes that is left of a compiled model. A literature value; never checked on a GPU here."""
+"""Share of both passes' time that remains when compiled. A literature value; never checked on a GPU here."""
 
 
 @rule("compute.compile_off", "Model not compiled", settings=("model.compiled", "compile.used"))

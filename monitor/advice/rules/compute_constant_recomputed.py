@@ -1,9 +1,9 @@
 """A result that never changes is computed again in every step.
 
 Looks at: functions in the loop or the model that returned the same arrays in all profiled steps, lines that
-    make an array from nothing that changes, and the time they take.
-Why: A mask, a table of positions, a normalised adjacency or class weights do not depend on the batch; made
-    again in every step, all of their time is wasted.
+    build an array only from values that never change, and the time they take.
+Why: A mask, a table of positions, a normalised adjacency or class weights do not depend on the batch;
+    recomputing them in every step wastes all of their time.
 Remedy: compute it once before the loop and keep it; in a model, `register_buffer` in `__init__`.
 Gain: all of that time.
 """
@@ -19,7 +19,7 @@ from monitor.advice.rule import Advice, rule
 from monitor.model import units
 
 SAVED = Bounds(low=0.8, likely=0.98, high=1.0)
-"""Share of the line's time that is saved: reading a kept result costs next to nothing. Judgement."""
+"""Share of the line's time that is saved: reading a stored result costs next to nothing. Judgement."""
 
 
 @rule(
@@ -66,7 +66,7 @@ def check(run: RunContext) -> Advice | None:
 
 
 def _heaviest(run: RunContext) -> list[Hotspot]:
-    """The lines of the constant that costs most, the heaviest first."""
+    """The lines of the most expensive constant, heaviest first."""
     groups: dict[str, list[Hotspot]] = {}
     for spot in run.hotspots:
         if spot.phase not in hot_lines.PHASES_OF_LOOP:
@@ -78,7 +78,7 @@ def _heaviest(run: RunContext) -> list[Hotspot]:
 
 
 def _called_at(spot: Hotspot) -> str:
-    """Where the constant function is called, by the stack."""
+    """Where the constant function is called, according to the stack."""
     functions = [spot.function, *(one.function for one in spot.callers)]
     places = [spot.place, *(one.place for one in spot.callers)]
     inside = [at for at, name in enumerate(functions) if name == spot.constant]

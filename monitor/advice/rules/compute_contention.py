@@ -18,9 +18,9 @@ from monitor.model.policy import Policy
 SAVED = Bounds(low=0.0, likely=0.5, high=1.0)
 """Share of the waiting that ends when the others leave. Judgement: a run's own tasks compete, too."""
 MOST_WAITED = 0.5
-"""Share of the time that waiting for a core can cost at most, whatever the pressure."""
+"""Largest share of the time that waiting for a core can cost, whatever the pressure."""
 LEAST_POINTS = 3
-"""Readings of a run's time that are enough for its median."""
+"""Readings over a run that are enough for its median."""
 
 
 @rule(
@@ -37,7 +37,7 @@ LEAST_POINTS = 3
 )
 def check(run: RunContext) -> Advice | None:
     if run.device is not None and run.device.bound == "device":
-        return None  # the GPU has work all the time: a host that waits for a core delays nobody
+        return None  # the GPU always has work: a host that waits for a core delays nobody
     cpu = run.snapshot.host.cpu
     found = (_now(run) if run.live else _over_the_run(run)) if cpu is not None else None
     if cpu is None or found is None:
@@ -60,7 +60,7 @@ def check(run: RunContext) -> Advice | None:
 
 
 def _now(run: RunContext) -> tuple[float, float] | None:
-    """Share of the cores that others use, and of the time that tasks wait for one, where both are high."""
+    """Share of the cores that others use, and of the time that tasks wait for one, if both are high."""
     cpu, policy = run.snapshot.host.cpu, run.policy
     known = [process.cpu_ratio for process in run.processes if process.cpu_ratio is not None]
     if cpu is None or cpu.utilization_ratio is None or not known:
@@ -71,7 +71,7 @@ def _now(run: RunContext) -> tuple[float, float] | None:
 
 
 def _over_the_run(run: RunContext) -> tuple[float, float] | None:
-    """The same of a run that is over, at the median of what was read while it ran."""
+    """The same for a finished run, from the median of what was read while it ran."""
     cpu = run.snapshot.host.cpu
     pressures = sorted(one.cpu_pressure for one in run.history if one.cpu_pressure is not None)
     if cpu is None or len(pressures) < LEAST_POINTS:
@@ -85,7 +85,7 @@ def _contended(policy: Policy, other: float, pressure: float) -> bool:
 
 
 def _heavy(run: RunContext, cores: int, other: float, pressure: float) -> bool:
-    """The others have most of the machine, for a while now, and this run waits for it."""
+    """The others have had most of the machine for a while, and this run waits for it."""
     policy = run.policy
     enough = policy.contention_ticks if run.live else LEAST_POINTS
     lasting = len(run.history) >= enough and run.other_cores >= policy.other_cpu_heavy * cores

@@ -17,8 +17,8 @@ from monitor.advice.rule import Advice, rule
 from monitor.model import units
 
 LEFT = Bounds(low=0.99, likely=0.93, high=0.85)
-"""Share of both passes that is left with the fastest algorithm. A literature value,
-never checked on a GPU here."""
+"""Share of both passes' time that remains with the fastest algorithm. A literature value, never checked on a
+GPU here."""
 
 
 @rule("compute.cudnn_benchmark_off", "cuDNN benchmark off", settings=("cudnn.benchmark",))

@@ -17,8 +17,8 @@ from monitor.advice.rule import Advice, rule
 from monitor.model import units
 
 LEFT = Bounds(low=1.0, likely=0.93, high=0.77)
-"""Share of both passes that is left with the kernels that become available. A literature value,
-never checked on a GPU here."""
+"""Share of both passes' time that remains with the kernels that become available. A literature value, never
+checked on a GPU here."""
 
 
 @rule(

@@ -4,7 +4,7 @@ Looks at: the dtype of the parameters.
 Why: Double precision moves twice the bytes and computes at half the speed on a CPU (at 1/32 on most
     GPUs); it usually comes from NumPy's default, not from a decision.
 Remedy: convert data and model to float32.
-Gain: forward, backward and optimizer at half their time (GPU: far less).
+Gain: forward, backward and optimizer in half their time (GPU: far less).
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from monitor.model import units
 SLOW = ("Conv", "LSTM", "GRU", "RNN")
 """Layers without fast kernels for float64."""
 SLOW_LEFT, DENSE_LEFT, GPU_LEFT = 0.42, 0.5, 0.2
-"""Share of the arithmetic that is left in float32: of such layers, of others, and on a GPU. On a CPU
-measured apart (docs/advice.md); on a GPU a literature value."""
+"""Share of the arithmetic that remains in float32: for such layers, for others, and on a GPU. On a CPU
+measured separately (docs/advice.md); on a GPU a literature value."""
 MOST_FIXED = 0.9
-"""Share of both passes that is overhead of the operations at most."""
+"""At most this share of both passes is overhead of the operations."""
 LEAST_GAIN_LEFT, DOUBT = 0.9, Bounds(low=1.5, likely=1.0, high=0.7)
-"""What is left for the least gain at most, and factors on what is left. Judgement."""
+"""The largest remaining share for the lowest gain, and factors on the remaining share. Judgement."""
 
 
 @rule(
@@ -52,8 +52,8 @@ def check(run: RunContext) -> Advice | None:
 
 
 def _left(run: RunContext) -> float:
-    """Share of both passes that is left: half the bytes and twice the lanes, on what is not the overhead of
-    each operation; convolutions and recurrent layers have no fast kernels for float64 at all."""
+    """Share of both passes' time that remains: half the bytes and twice the lanes, except for each
+    operation's overhead; convolutions and recurrent layers have no fast kernels for float64 at all."""
     if run.has_cuda:
         return GPU_LEFT
     passes = sum(run.seconds(phase) for phase in run.forward_phases)

@@ -2,7 +2,7 @@
 
 Looks at: work in the loop that reads gradients and whose result no step needs; time in `clip_grad_norm_`.
 Why: A Python loop over the parameters with a norm (and `.item()`) each costs several calls per parameter;
-    clipping is part of the update and stays, but can do all parameters in a few calls.
+    clipping is part of the update and stays, but can handle all parameters in a few calls.
 Remedy: record the norm that `clip_grad_norm_` returns, or one fused norm now and then; clip with
     `foreach=True`.
 Gain: all but a tenth of the recording, part of the clipping.
@@ -60,7 +60,7 @@ def _recording(run: RunContext, job: SideJob) -> Advice:
 
 
 def _clipping(run: RunContext) -> Advice | None:
-    """`clip_grad_norm_` itself. On a GPU it does all parameters at once by itself."""
+    """`clip_grad_norm_` itself. On a GPU it handles all parameters at once anyway."""
     cost, share = run.seconds("grad_norm"), run.share("grad_norm")
     if run.has_cuda or share < run.policy.grad_norm_share:
         return None

@@ -1,6 +1,6 @@
 """The compiled model is cut into many graphs.
 
-Looks at: dynamo's graph-break counter against the graphs captured.
+Looks at: dynamo's graph-break counter relative to the graphs captured.
 Why: At every break the compiled code returns to Python: fusion ends there, and CUDA graphs cannot span
     it.
 Remedy: remove `.item()`, prints and data-dependent branches from forward; `fullgraph=True` shows the
@@ -17,7 +17,7 @@ from monitor.advice.rule import Advice, rule
 from monitor.model import units
 
 LIKELY_PART, LIKELY_MOST, HIGH_PART, HIGH_MOST = 0.02, 0.2, 0.05, 0.4
-"""Share of both passes that is saved with each break, and with all of them at most. A literature value; never
+"""Share of both passes that is saved per break, and at most for all of them. A literature value; never
 checked on a GPU here."""
 
 

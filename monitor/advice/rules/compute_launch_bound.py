@@ -1,11 +1,11 @@
 """The GPU waits for the CPU to launch small kernels.
 
-Looks at: the device's gaps while the passes and the update are launched, that its queue is empty wherever the
-    loop is marked, and that the host's own time exceeds the device's work; kernels a step.
+Looks at: the device's gaps while the passes and the update are launched, whether its queue is empty at every
+    mark of the loop, and whether the host's own time exceeds the device's work; kernels per step.
 Why: When each kernel is shorter than the time to launch it, the queue is empty and the GPU idles between
     kernels; a faster GPU would not help.
 Remedy: a larger batch, `torch.compile(mode='reduce-overhead')`, CUDA graphs, fewer and larger operations.
-Gain: a part of the host's time in launching, played again; the device's own work stays.
+Gain: part of the host's launch time, by replaying the step; the device's own work stays.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from monitor.advice.rule import Advice, rule
 from monitor.model import units
 
 SAVED = Bounds(low=0.2, likely=0.6, high=1.0)
-"""Share of the host's time in launching that goes: some launches stay, or a graph replays them all.
-Judgement; never checked on a GPU here."""
+"""Share of the host's launch time that goes: some launches stay, or a graph replays them all. Judgement;
+never checked on a GPU here."""
 ELSEWHERE = ("data", "rollout", *BESIDE)
 """Phases in which the host does more than launch the step."""
 
@@ -69,7 +69,7 @@ def _too_slow(run: RunContext, phases: set[str]) -> float:
 
 
 def _queue_empty(run: RunContext, phases: set[str]) -> bool:
-    """At the end of the phases that take the time."""
+    """Whether the queue is empty at the end of the phases that take the time."""
     lanes = run.lanes
     assert lanes is not None
     ends = [phase for phase in phases if lanes.idle.get(phase, 0.0) > run.policy.hint_share * lanes.period]

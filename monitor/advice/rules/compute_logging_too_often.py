@@ -1,8 +1,8 @@
 """Logging, printing or writing files in every step takes a noticeable share of the time.
 
 Looks at: time in print, logging, progress bars, experiment writers and file writes inside the loop.
-Why: A line of output each step costs formatting, a system call, often a flush, and the value printed has
-    to be fetched from the device first.
+Why: A line of output every step costs formatting, a system call, often a flush, and the printed value has to
+    be fetched from the device first.
 Remedy: log every 50–100 steps, keep values on the device between.
 Gain: all but a fiftieth of that time.
 """
@@ -17,9 +17,9 @@ from monitor.advice.rule import Advice, rule
 from monitor.model import units
 
 SAVED = Bounds(low=0.75, likely=0.97, high=1.0)
-"""Share of the output's time that is saved at every 100th step. Judgement."""
+"""Share of the output's time that is saved by writing only every 100th step. Judgement."""
 PLOT_LESS_OFTEN = 5
-"""A picture says what this many records say. Judgement."""
+"""One picture says as much as this many records. Judgement."""
 KINDS = ("log", "file", "plot")
 WORDS = {"log": "Logging", "file": "Writing files", "plot": "Drawing plots"}
 

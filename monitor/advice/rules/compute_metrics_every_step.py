@@ -1,8 +1,8 @@
 """Results that no step needs are computed in every step at a noticeable cost.
 
-Looks at: work in the training loop whose result reaches neither `backward()` nor the next step, and calls of
-    scikit-learn's or torchmetrics' metrics.
-Why: A score of every batch moves predictions to the host and runs single-threaded Python; every 100th batch
+Looks at: work in the training loop whose result reaches neither `backward()` nor the next step, and calls to
+    metrics of scikit-learn or torchmetrics.
+Why: Scoring every batch moves predictions to the host and runs single-threaded Python; every 100th batch
     tells as much.
 Remedy: compute it every 100 steps, vectorised, or accumulate on the device.
 Gain: all but a hundredth of that time.
@@ -18,7 +18,7 @@ from monitor.advice.rule import Advice, rule
 from monitor.model import units
 
 SAVED = Bounds(low=0.7, likely=0.97, high=1.0)
-"""Share of the metrics' time that is saved at every 100th step. Judgement."""
+"""Share of the metrics' time that is saved by computing them every 100th step. Judgement."""
 
 
 @rule(

@@ -5,7 +5,7 @@ Why: Without `fused` or `foreach` each parameter costs a handful of small operat
     update is one pass over memory.
 Remedy: `torch.optim.AdamW(…, fused=True)`; one parameter group instead of many; a sparse optimizer for
     large embeddings.
-Gain: on a CPU an Adam update at a quarter of its time, SGD at 60 %, others (foreach) at three quarters.
+Gain: on a CPU an Adam update in a quarter of its time, SGD in 60 %, others (foreach) in three quarters.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ ADAM_LEFT = Bounds(low=0.45, likely=0.25, high=0.12)
 LEFT = {"Adam": ADAM_LEFT, "AdamW": ADAM_LEFT, "SGD": Bounds(low=0.8, likely=0.58, high=0.4)}
 LEFT_OTHERWISE = Bounds(low=1.0, likely=0.75, high=0.5)
 LEFT_ON_GPU = Bounds(low=0.65, likely=0.35, high=0.1)
-"""Share of the update that is left. On a CPU as measured on few large and many small parameters; others than
-these have only `foreach`. On a GPU a literature value, never checked here."""
+"""Share of the update that remains. On a CPU as measured on few large and many small parameters; optimizers
+other than these have only `foreach`. On a GPU a literature value, never checked here."""
 MANY_GROUPS_LEFT = 0.8
-"""With many parameter groups this much of that is left: each costs a call of its own now."""
+"""With many parameter groups, this factor on top: each of them costs its own call now."""
 MODEL_CALLS = 0.3
-"""Share of the update in passes of the model from which the optimizer calls the model itself."""
+"""If passes of the model take this share of the update, the optimizer calls the model itself."""
 
 
 @rule("compute.optimizer_unfused", "Unfused optimizer", settings=("optimizer.fused", "optimizer.foreach"))
@@ -77,7 +77,7 @@ def _evaluates(run: RunContext, name: str) -> bool:
 
 
 def _change(run: RunContext, name: str, better: str) -> str:
-    """Only for an optimizer of torch's own with dense gradients: the fused ones take no sparse ones."""
+    """Only for torch's own optimizers with dense gradients: the fused ones do not support sparse ones."""
     layers = run.setting("model", "layers")
     sparse = isinstance(layers, list) and any(str(layer).startswith("Embedding") for layer in layers)
     key, _, value = better.partition("=")
@@ -85,7 +85,7 @@ def _change(run: RunContext, name: str, better: str) -> str:
 
 
 def _flags(run: RunContext) -> str:
-    """What was said about the implementation, if anything."""
+    """What the script specified about the implementation, if anything."""
     said = {key: run.setting("optimizer", key) for key in ("fused", "foreach")}
     return ", ".join(f"{key}={value}" for key, value in said.items() if value is not None) or "not fused"
 

@@ -1,11 +1,11 @@
 """A Python loop does what one tensor operation could do.
 
-Looks at: a user line in forward, loss or loop that runs many times a step and takes much of it.
+Looks at: a user line in forward, loss or loop that runs many times per step and takes much of it.
 Why: Every tensor operation costs microseconds of overhead whatever its size; hundreds of tiny ones in a
     Python loop cost more than one large one.
 Remedy: replace the loop by one batched operation (a fused RNN instead of a cell per time step,
     broadcasting, `torch.vmap`).
-Gain: most of the loop's time, by how often it runs.
+Gain: most of the loop's time, depending on how often it runs.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from monitor.model import units
 
 PHASES = ("forward", "other", "between")
 LEAST_CALLS = 16
-"""Judgement: fewer calls a step are not a loop worth batching."""
+"""Judgement: with fewer calls per step it is not a loop worth batching."""
 LONGEST_CALL = 300e-6
-"""Seconds a call: beyond that the call is work, not overhead."""
+"""Seconds per call: beyond this the call is work, not overhead."""
 RECORDED = 0.3
-"""A backward of at least this share of the loop's time undoes the loop's operations."""
+"""A backward of at least this share of the loop's time includes the loop's operations."""
 CELLS = ("LSTMCell", "GRUCell", "RNNCell")
-"""Layers that take one time step; torch has each for a whole sequence."""
+"""Layers that process one time step; torch has a version of each for a whole sequence."""
 OTHERWISE = ("shuffle", "process", "network", "hash", "sort", "log", "file", "save", "plot", "sleep", "gc")
-"""Jobs of a line that no batched operation replaces."""
+"""Jobs of a line that no batched operation can replace."""
 UNSEEN = 0.03
-"""Share of a phase that sampling may have put on the wrong line. On a device, where lines of launches and of
-waits look alike, it may be all of it."""
+"""Share of a phase that sampling may have attributed to the wrong line. On a device, where launches and waits
+look alike, it may be all of it."""
 
 
 FUSED_SAVED = Bounds(low=0.85 * 0.78, likely=0.78, high=0.9)
-"""Share of a loop over modules that is saved when one fused module takes the whole sequence. Judgement."""
+"""Share of a loop over modules that is saved if one fused module takes the whole sequence. Judgement."""
 LEFT_CALLS = 12.0
-"""A loop of n operations becomes about this many: what is left of it is 12 / (n + 12). Judgement."""
+"""A loop of n operations becomes about this many: 12 / (n + 12) of it remains. Judgement."""
 LEAST_PART, MOST_SAVED = 0.93, 0.99
-"""Of the likely part: what is saved at least; and what is saved at most of the whole loop."""
+"""The lowest saving relative to the likely one; and the largest saving of the whole loop."""
 
 
 @rule(
@@ -83,12 +83,12 @@ def _gone(spot: Hotspot, calls: float) -> Bounds:
 
 
 def _called(spot: Hotspot) -> str:
-    """Where the loop itself is, when the line is in a function that the loop calls."""
+    """Where the loop itself is, if the line is in a function that the loop calls."""
     return f" (called at {spot.call.place})" if spot.call and spot.kind == "module" else ""
 
 
 def _instead(run: RunContext, spot: Hotspot) -> str:
-    """What torch has for the loop that people write most."""
+    """What torch offers for the most common loops."""
     layers = run.setting("model", "layers")
     cells = isinstance(layers, list) and any(str(layer) in CELLS for layer in layers)
     if spot.kind == "module" and cells:
@@ -99,8 +99,8 @@ def _instead(run: RunContext, spot: Hotspot) -> str:
 
 
 def _loops(run: RunContext, spot: Hotspot) -> bool:
-    """Many short calls from one place. A stack of layers is a loop too, but each is called once: there
-    are as many modules as calls."""
+    """Many short calls from one place. A stack of layers is also a loop, but calls each layer once: there are
+    as many modules as calls."""
     calls = spot.calls or 0.0
     if calls < LEAST_CALLS or run.hot_seconds(spot) / calls > LONGEST_CALL or spot.job in OTHERWISE:
         return False
@@ -108,8 +108,8 @@ def _loops(run: RunContext, spot: Hotspot) -> bool:
 
 
 def _beside(run: RunContext, spot: Hotspot) -> float:
-    """Seconds the phase takes at most without the loop: other lines of the user's, and the model itself by
-    its size. What sampling shows of a pass beside a long loop is the pass with everything cold."""
+    """Upper bound on the phase's seconds without the loop: the user's other lines, and the model itself
+    judged by its size. What sampling shows of a pass next to a long loop is that pass with cold caches."""
     others = sum(
         one.share
         for one in run.hotspots
@@ -120,8 +120,8 @@ def _beside(run: RunContext, spot: Hotspot) -> float:
 
 
 def _job(run: RunContext, spot: Hotspot, cost: float) -> Change:
-    """What the loop costs, and its share of backward: every operation is undone there again, if it was
-    recorded (a backward much shorter than the loop knows nothing of it)."""
+    """What the loop costs, plus its share of backward: every operation is repeated there, if it was recorded
+    (a backward much shorter than the loop does not contain it)."""
     savings = [Saving(spot.phase, cost, spot.place)]
     backward, phase = run.seconds("backward"), run.seconds(spot.phase)
     if spot.phase != "between" and phase > 0 and backward >= RECORDED * cost:

@@ -1,10 +1,10 @@
 """The model is compiled again and again.
 
 Looks at: dynamo's recompile counter, steps flagged as compiling, distinct input shapes.
-Why: A changed shape, a Python number or a flag that enters the graph makes dynamo compile again; each time
+Why: A changed shape, or a Python number or flag that enters the graph, makes dynamo compile again; each time
     costs seconds, and after eight it gives up.
 Remedy: `dynamic=True`, padding to a few lengths, `drop_last=True`, no Python numbers that change.
-Gain: the time in recompilation.
+Gain: the time spent recompiling.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from monitor.model import units
 from monitor.model.finding import Speedup
 
 PLAIN_MARGIN = 1.1
-"""A plain step may take this much of the median one; the rest was spent compiling."""
+"""A plain step may take this multiple of the median; the rest was spent compiling."""
 MOST_STEPS = 0.5
-"""Share of the steps that compile from which there is no steady step to speak of."""
+"""If this share of the steps compiles, there is no steady step to speak of."""
 COMPILATIONS_LEFT = Bounds(low=4, likely=1, high=0)
-"""Compilations that are left with dynamic shapes. Judgement."""
+"""Compilations that remain with dynamic shapes. Judgement."""
 
 
 @rule(
@@ -61,7 +61,7 @@ def check(run: RunContext) -> Advice | None:
 
 
 def _without_end(run: RunContext, recompiles: int) -> Advice | None:
-    """Hardly a step that compiles nothing: there is no usual step to compare with, but the cause is plain."""
+    """Hardly any step without compiling: there is no usual step to compare with, but the cause is clear."""
     steps, compiling = (run.lead.steps, run.lead.warmup_steps) if run.lead else (0, 0)
     if recompiles < run.policy.many_recompiles or steps < run.policy.min_steps:
         return None
@@ -80,12 +80,12 @@ def _without_end(run: RunContext, recompiles: int) -> Advice | None:
 
 
 def _plain(run: RunContext) -> float:
-    """Seconds of a step that compiles nothing: the median one."""
+    """Seconds of a step without compiling: the median."""
     return (run.lead.step.p50 if run.lead else None) or run.usual or 0.0
 
 
 def _compiling(run: RunContext) -> float:
-    """Seconds a step spent compiling: what the whole run, warm-up included, took beyond plain steps."""
+    """Seconds per step spent compiling: what the whole run, including warm-up, took beyond plain steps."""
     if run.lead is None or not run.lead.steps:
         return 0.0
     whole = sum(phase.total_seconds for phase in run.lead.phases)
@@ -93,7 +93,7 @@ def _compiling(run: RunContext) -> float:
 
 
 def _speedup(period: float, cost: float, recompiles: int) -> Speedup:
-    """The whole run, when one more compilation (for dynamic shapes) is all that is left of them."""
+    """For the whole run, if one more compilation (for dynamic shapes) is all that remains."""
     now = period + cost
     counts = (min(recompiles, count) for count in COMPILATIONS_LEFT)
     low, likely, high = (now / (period + left / recompiles * cost) if period else 1.0 for left in counts)

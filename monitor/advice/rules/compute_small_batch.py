@@ -21,21 +21,21 @@ from monitor.model import units
 DOUBT = Bounds(low=2.0, likely=1.0, high=0.6)
 """Factors on what grows with the batch. Judgement."""
 FETCH_SECONDS, COLLATE_SECONDS, SAMPLE_SECONDS = 10e-6, 30e-6, 3e-6
-"""What fetching and collating cost a batch of any size, and a sample at least. An estimate for the
+"""What fetching and collating cost for a batch of any size, and the minimum per sample. An estimate for the
 machine the benchmarks ran on."""
 DATA_GROWS = 0.6
-"""Share of loading that grows with the batch where the loader was not timed inside. Judgement."""
+"""Share of loading that grows with the batch if the loader was not timed inside. Judgement."""
 OWN_FIXED, OWN_MOST, OWN_SECONDS = 0.2, 0.95, 5e-4
-"""The user's own code that does not grow with the batch: a share of the named fixed parts and so many
-seconds, and at most this share of it. Judgement."""
+"""User code that does not grow with the batch: this share of the named fixed parts plus this many seconds,
+but at most this share of it. Judgement."""
 LOADING_FIXED = 0.9
 """Share of the loader's own overhead that does not grow with the batch."""
 OVERHEAD_MOST = 0.9
-"""Share of both passes that is launching at most: some of it always is arithmetic."""
+"""At most this share of both passes is launching: some of it is always arithmetic."""
 WANTED_FIXED = 0.2
-"""Share of the step that may be fixed: the suggested batch aims at it."""
+"""Share of the step that may be fixed: the suggested batch aims for it."""
 MOST_FACTOR, MOST_BATCH, LEAST_EPOCH = 64, 128, 8
-"""Limits of a suggestion: times the batch, samples, and steps that an epoch must still have."""
+"""Limits of a suggestion: multiple of the batch, samples, and steps an epoch must still have."""
 
 
 @rule("compute.small_batch", "Small batch", settings=("loader.batch_size",))
@@ -75,8 +75,8 @@ def check(run: RunContext) -> Advice | None:
 
 
 def fixed_seconds(run: RunContext) -> float:
-    """Seconds a step that surely do not grow with the batch: optimizer and side jobs as measured, the fixed
-    part of loading, and the launching of each operation, forward and backward."""
+    """Seconds per step that certainly do not grow with the batch: optimizer and side jobs as measured, the
+    fixed part of loading, and launching each operation, forward and backward."""
     named = sum(run.seconds(name) for name in FIXED_PHASES)
     own = min(OWN_MOST * (run.seconds("other") + run.seconds("between")), OWN_FIXED * named + OWN_SECONDS)
     loader = run.lead.loader if run.lead else None
@@ -86,8 +86,8 @@ def fixed_seconds(run: RunContext) -> float:
 
 
 def _launching(run: RunContext) -> float:
-    """Seconds of forward and backward that are overhead. Where all layers are dense, the arithmetic is
-    known from the parameters; else only the number of modules says something."""
+    """Seconds of forward and backward that are overhead. If all layers are dense, the arithmetic follows from
+    the parameters; otherwise only the number of modules says anything."""
     compute = sum(run.seconds(phase) for phase in ("forward", "backward"))
     needed = arithmetic_seconds(run)
     if needed is not None:
@@ -97,7 +97,7 @@ def _launching(run: RunContext) -> float:
 
 
 def _factor(run: RunContext, batch: int) -> int:
-    """How many times larger: until the fixed part is small, with steps enough left in an epoch."""
+    """How many times larger: until the fixed part is small, with enough steps left in an epoch."""
     variable = sum(_growing(run).values())
     fixed = max(0.0, (run.period or 0.0) - variable)
     samples = run.count("loader", "dataset_len")
@@ -136,7 +136,7 @@ def _growing(run: RunContext) -> dict[str, float]:
 
 
 def _loading(run: RunContext) -> float:
-    """Seconds of loading that grow with the batch: the samples, without what a batch costs anyway."""
+    """Seconds of loading that grow with the batch: the samples, without the base cost of a batch."""
     loader = run.lead.loader if run.lead else None
     if loader is None or loader.fetch_seconds is None:
         return DATA_GROWS * run.seconds("data")

@@ -1,6 +1,6 @@
 """The model's state is copied or averaged again and again inside the loop.
 
-Looks at: time in `copy.deepcopy`, `load_state_dict`, and in averages that no step reads, in the loop.
+Looks at: time in the loop spent in `copy.deepcopy`, `load_state_dict`, and averages that no step reads.
 Why: A deep copy of the model (for the best weights, an average, a snapshot) copies every parameter
     through Python; once a step it can cost more than the step.
 Remedy: copy only when the result is kept; update averages in place with `torch._foreach_lerp_` or
@@ -18,7 +18,7 @@ from monitor.advice.rule import Advice, rule
 from monitor.model import units
 
 AVERAGE_SAVED, COPY_SAVED = Bounds(low=0.5, likely=0.85, high=1.0), Bounds(low=0.7, likely=0.95, high=1.0)
-"""Share of the time that is saved: of an average that one call updates, and of a copy made only when it is
+"""Share of the time that is saved: for an average updated in one call, and for a copy made only when it is
 kept. Judgement."""
 
 

@@ -1,12 +1,11 @@
 """The loop waits for the device in every step to read a value.
 
-Looks at: on a GPU its gaps that follow a wait of the CPU for it, and what the step would take without these
-    waits; else the time in `.item()`, `.cpu()`, `.tolist()`.
+Looks at: on a GPU, its gaps after the CPU has waited for it, and how long the step would take without these
+    waits; otherwise the time in `.item()`, `.cpu()`, `.tolist()`.
 Why: Reading a value makes the CPU wait until the GPU has finished everything queued: no kernel can be
     launched in the meantime and the queue runs empty.
 Remedy: accumulate on the device and read it every 50–100 steps.
-Gain: the step played again without its waits. The wait itself is the device finishing work it had to do
-    anyway.
+Gain: the step replayed without its waits. The wait itself is the device finishing work it had to do anyway.
 """
 
 from __future__ import annotations
@@ -24,13 +23,14 @@ from monitor.advice.rule import Advice, rule
 from monitor.model import units
 
 MANY_READS = 8
-"""Reads a step from which making and reading the values is what the lines are for."""
+"""From this many reads per step, making and reading the values is what the lines are for."""
 GPU_SAVED, CPU_SAVED = Bounds(low=0.16, likely=0.4, high=1.0), Bounds(low=0.36, likely=0.9, high=1.0)
-"""Share of the reading that is saved; on a GPU part of the wait is work to be done anyway. Judgement."""
+"""Share of the reading that is saved; on a GPU part of the wait is work that must be done anyway.
+Judgement."""
 
 DEVICE_SAVED = Bounds(low=0.95, likely=1.0, high=1.0)
-"""Share of the waits for the device that goes: few that stay keep most of the cost. Judgement; never checked
-on a GPU here."""
+"""Share of the waits for the device that goes: even a few that stay keep most of the cost. Judgement; never
+checked on a GPU here."""
 WITHOUT = Change(syncs_left=0.0)
 """The step without its waits for values."""
 
@@ -46,13 +46,13 @@ def check(run: RunContext) -> Advice | None:
 
 
 def _on_device(run: RunContext) -> Advice | None:
-    """Only the gaps that follow a wait are its cost: while the host waits the device works. With the host
-    earlier, later gaps close too, as in a wait for data."""
+    """Only the gaps after a wait are its cost: while the host waits, the device works. With the host earlier,
+    later gaps close too, as with a wait for data."""
     device, lanes = run.device, run.lanes
     if device is None or lanes is None or not device.syncs or device.sync_idle_seconds is None:
         return None
     if device.bound == "device":
-        return None  # it has work nearly all the time, waits or not
+        return None  # it has work nearly all the time, with or without waits
     share = max(device.sync_idle_seconds / lanes.period, share_of(plain_ratio(run.model, WITHOUT)))
     cost = share * lanes.period
     if share < run.policy.phase_share:
@@ -123,8 +123,8 @@ def _on_host(run: RunContext) -> Advice | None:
 
 
 def _measured(run: RunContext, job: SideJob) -> SideJob:
-    """Where the SDK has timed the reads themselves, that counts, not the lines they are on; unless there
-    are so many that making and reading those values is what the lines are for."""
+    """If the SDK timed the reads themselves, that counts rather than the lines they are on; unless there are
+    so many that making and reading those values is what the lines are for."""
     seconds_read = run.scalar("sync.seconds_per_step")
     many = (run.scalar("sync.items_per_step") or 0.0) >= MANY_READS
     if seconds_read is None or run.period is None or (many and job.savings and not run.has_cuda):

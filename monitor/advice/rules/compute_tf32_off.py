@@ -1,10 +1,10 @@
 """TF32 is off on an Ampere or newer GPU.
 
 Looks at: matmul and cuDNN TF32 flags, compute capability, autocast, whether tensor cores work.
-Why: TF32 runs float32 matrix products on tensor cores with the range of float32; off, they run on the
+Why: TF32 runs float32 matrix products on tensor cores with the range of float32; without it, they take the
     slow path.
 Remedy: `torch.set_float32_matmul_precision('high')` once at the start.
-Gain: Amdahl on the products of matrices, 1.1–1.5 times on that part.
+Gain: Amdahl on the matrix products, 1.1–1.5 times on that part.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from monitor.advice.rule import Advice, rule
 from monitor.model import units
 
 LEFT = Bounds(low=0.92, likely=0.75, high=0.55)
-"""Share of both passes that is left with TF32. A literature value; never checked on a GPU here."""
+"""Share of both passes' time that remains with TF32. A literature value; never checked on a GPU here."""
 
 
 @rule("compute.tf32_off", "TF32 off", settings=("precision.matmul_tf32", "precision.matmul_precision"))

@@ -1,6 +1,6 @@
 """Only one compute thread on a machine with more cores.
 
-Looks at: torch's thread count against the cores, a CPU-only model, long steps.
+Looks at: torch's thread count relative to the cores, a CPU-only model, long steps.
 Why: On a CPU large operations scale with threads; one thread leaves the other cores idle.
 Remedy: `torch.set_num_threads(cores)`.
 Gain: Amdahl on forward + backward with half the ideal scaling.
@@ -18,7 +18,7 @@ from monitor.model import units
 SCALING = 0.5
 """Share of the passes that scales with the threads. Judgement."""
 LEAST_LEFT = 0.95
-"""Share of both passes that is left for the least gain."""
+"""Share of both passes' time that remains for the lowest gain."""
 
 
 @rule("compute.threads_few", "Too few threads", settings=("threads.torch", "threads.omp_env"))

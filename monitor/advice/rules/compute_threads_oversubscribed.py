@@ -1,11 +1,11 @@
 """More compute threads than cores.
 
-Looks at: torch's threads, workers and ranks on this host against the cores the run may use.
+Looks at: torch's threads, workers and ranks on this host relative to the cores the run may use.
 Why: OpenMP threads spin while they wait for each other; with more of them than cores a parallel region
     waits for threads that are not running, and steps get several times longer.
 Remedy: `torch.set_num_threads(cores)` or OMP_NUM_THREADS, one per worker and per rank.
-Gain: the passes at what the other pass or the model's size says they should take; wide, for it depends on
-    how often threads wait for each other.
+Gain: the passes at the time suggested by the other pass or the model's size; a wide range, since it depends
+    on how often threads wait for each other.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from monitor.advice.rule import Advice, rule
 from monitor.model import units
 
 FORWARD_PER_BACKWARD, BACKWARD_PER_FORWARD = 0.8, 2.2
-"""What one pass usually takes of the other's time at most. Judgement."""
+"""The most one pass usually takes relative to the other. Judgement."""
 CROWD = 0.1
-"""How much longer everything takes for each thread too many on a core. Fitted on the scripts of the diagnosis
+"""How much longer everything takes for each surplus thread per core. Fitted on the scripts of the diagnosis
 benchmark, on two cores."""
 DOUBT = Bounds(low=0.4, likely=1.0, high=2.5)
-"""Factors on what the crowd costs: between scripts with much the same evidence the gain was ×3 to ×17."""
+"""Factors on the cost of crowding: among scripts with much the same evidence the gain was ×3 to ×17."""
 LEAST_CROWD = 1.6
-"""Even for the most gain everything keeps this share of its time, over the doubt."""
+"""For the highest gain, everything shrinks further, to this divided by the doubt."""
 BY_SIZE_MOST = 0.5
-"""The model's size tells what the passes should take only where that is at most this share of them."""
+"""The model's size indicates the passes' time only if that is at most this share of them."""
 
 
 @rule(
@@ -72,9 +72,9 @@ def check(run: RunContext) -> Advice | None:
 
 
 def _without_crowd(run: RunContext, excess: float, doubt: float) -> Change:
-    """Every parallel region waits for threads that have no core: longer with each one too many. Where that
-    hits one pass and not the other (backward has a thread of its own), the other one shows what it should
-    take; the model's size shows what both should, at most."""
+    """Every parallel region waits for threads without a core: longer with each surplus one. If that affects
+    only one pass (backward has its own thread), the other shows how long it should take; the model's size
+    gives an upper bound for both."""
     forward, backward = (run.seconds(phase) for phase in run.forward_phases)
     savings, sure = [], sqrt(doubt)
     if forward > 0 and backward > 0:
@@ -91,7 +91,7 @@ def _without_crowd(run: RunContext, excess: float, doubt: float) -> Change:
 
 
 def _by_size(run: RunContext, forward: float, backward: float) -> list[Saving]:
-    """Both passes down to what a model of this size takes, where that is less than half of them."""
+    """Both passes reduced to what a model of this size takes, if that is less than half of them."""
     needed = model_seconds(run)
     left = needed / (forward + backward) if needed is not None else 1.0
     if left > BY_SIZE_MOST:

@@ -1,7 +1,7 @@
 """Much of the step is spent in the user's own code outside the model.
 
-Looks at: work in the loop that is no pass of the model and of no better known kind, with all it calls;
-    whether a later step reads what it makes.
+Looks at: work in the loop, with all it calls, that is neither a pass of the model nor of a more specific
+    kind; whether a later step uses its result.
 Why: Whatever runs in the loop on the host runs while the model waits.
 Remedy: make it cheaper (one vectorised call), or ahead of time; less often only if nobody reads it.
 Gain: most of its time.
@@ -21,7 +21,7 @@ from monitor.model import units
 from monitor.model.finding import Effect
 
 SAVED = Bounds(low=0.5, likely=0.9, high=1.0)
-"""Share of the work that is saved when it is done at once or ahead of time. Judgement."""
+"""Share of the work that is saved if it is done at once or ahead of time. Judgement."""
 INSTEAD = {
     "shuffle": "draw the indices of a batch with one `torch.randint(0, n, (k,))`, or permute once an epoch "
     "and slice; a permutation of everything costs as much as the data is long",
@@ -34,7 +34,7 @@ INSTEAD = {
 PHASES = ("other", "between", "forward")
 PLAYING = "rollout"
 """Where an agent plays: nothing there is part of what is learnt, whatever its results lead to. On a CPU it is
-the environment's work that has to be done; a GPU waits for it."""
+the environment's work and has to be done; a GPU waits for it."""
 
 
 @rule("compute.user_code", "Own code in the loop")
@@ -68,7 +68,7 @@ def check(run: RunContext) -> Advice | None:
 
 
 def _without(run: RunContext, work: Work, cost: float) -> Outcomes:
-    """On a device lines of launches and of waits look alike: it may be all of the phase."""
+    """On a device, launches and waits look alike: it may be the whole phase."""
     found = SAVED.part_of(saved(work.phase, cost, work.place))
     if run.lanes is None:
         return found
@@ -76,7 +76,7 @@ def _without(run: RunContext, work: Work, cost: float) -> Outcomes:
 
 
 def _is_model(work: Work) -> bool:
-    """A pass of a model, whatever it is for, or part of what is learnt."""
+    """A pass of a model, whatever its purpose, or part of what is learnt."""
     return work.module or work.grad or work.in_forward
 
 

@@ -20,9 +20,10 @@ from monitor.model.finding import Effect
 SAVED = Bounds(low=0.75, likely=0.93, high=1.0)
 """Share of the validation that is saved at the suggested interval. Judgement."""
 STEPS_PER_VALIDATION = 19
-"""Times as long as a validation that training should last between two: it then takes 5 % of the time."""
+"""Training between two validations should last this many times as long as one, which then takes 5 % of the
+time."""
 ROUND = 10
-"""A suggested interval is a multiple of this, and this many times the present one if times are unknown."""
+"""A suggested interval is a multiple of this, or this many times the current one if times are unknown."""
 
 
 @rule(
@@ -63,14 +64,15 @@ def check(run: RunContext) -> Advice | None:
 
 
 def _device_share(run: RunContext) -> float:
-    """Of the device's time, where that is known: the host may wait in it for the training before."""
+    """Share of the device's time, if known: in this phase the host may still wait for earlier training
+    work."""
     lanes = run.lanes
     return lanes.share("validate") if lanes is not None else 1.0
 
 
 def _effect(job: SideJob) -> Effect:
-    """A loader draws from torch's generator each time it is iterated, so that later numbers differ; where a
-    step reads the result (to stop early, to lower the learning rate), training itself does."""
+    """A loader draws from torch's generator each time it is iterated, so later random numbers differ; if a
+    step uses the result (to stop early, to lower the learning rate), the training itself changes."""
     return "changes_training" if job.effect == "changes_training" else "in_expectation"
 
 

@@ -1,6 +1,6 @@
 """The GPU runs at a low clock although it has work.
 
-Looks at: SM clock against its maximum while utilization is high, no throttle reason given.
+Looks at: SM clock relative to its maximum while utilization is high and no throttle reason is given.
 Why: Locked application clocks or a low performance state make every kernel slower.
 Remedy: reset the application clocks; persistence mode.
 Gain: the clock that was lost.

@@ -20,7 +20,7 @@ WORDS = {
     "retired_pages_pending": "retired pages pending",
     "retired_pages_double_bit": "pages retired for double-bit errors",
 }
-"""Counters of the driver that mean broken memory."""
+"""Driver counters that mean broken memory."""
 
 
 @machine_rule("device.memory_errors", "Memory errors")

@@ -1,6 +1,6 @@
 """The GPU is held back by its power limit.
 
-Looks at: the power-cap throttle reason, the limit against the card's own default, clocks.
+Looks at: the power-cap throttle reason, the limit relative to the card's own default, clocks.
 Why: At the power limit the clock falls below what the card could do. Under full load at the card's own
     default limit that is normal; with a lower limit somebody has set, it is speed given away.
 Remedy: raise the limit if the cooling allows, spread jobs over cards.
@@ -30,7 +30,7 @@ def _check(gpu: Gpu, low: float) -> Advice | None:
     if not reasons or (ratio is not None and ratio >= low):
         return None
     if gpu.power_limit_watts and (gpu.power_default_watts or inf) <= gpu.power_limit_watts:
-        return None  # at the limit it was made for: normal under load
+        return None  # at its factory limit: normal under load
     limit = f" of {units.whole(gpu.power_limit_watts)} W" if gpu.power_limit_watts else ""
     return throttle_advice(
         gpu,

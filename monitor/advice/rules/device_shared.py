@@ -15,7 +15,8 @@ from monitor.advice.rule import Advice, rule
 from monitor.model import units
 
 TAKEN, MOST_BUSY = 0.6, 0.9
-"""Share of the others' SM time that comes back, and the SM share at most. Judgement; never checked here."""
+"""Share of the others' SM time that comes back, and the cap on their SM share. Judgement; never checked
+here."""
 
 
 @rule("device.shared", "Shared GPU", steps=False)

@@ -1,9 +1,8 @@
 """The ranks spend much of the step waiting in collectives.
 
-Looks at: on a GPU, kernels of collectives while no other one runs; on the CPU, time in a phase named for
+Looks at: on a GPU, collective kernels while no other kernel runs; on the CPU, time in a phase named for
     communication, or backward far longer than forward explains, on every rank.
-Why: Gradients that are exchanged after backward, or in small pieces, or over a slow link, are time in
-    which nobody computes.
+Why: While gradients are exchanged after backward, in small pieces, or over a slow link, nobody computes.
 Remedy: overlap (DDP buckets, `gradient_as_bucket_view`), accumulate with `no_sync()`, compress, or check
     the link.
 Gain: half of the exposed communication.
@@ -21,7 +20,7 @@ from monitor.advice.rule import Advice, rule
 from monitor.model import units
 
 SAVED = Bounds(low=0.1, likely=0.5, high=1.0)
-"""Share of the exposed exchange that is hidden or left out. Judgement; never checked on GPUs here."""
+"""Share of the exposed exchange that is hidden or avoided. Judgement; never checked on GPUs here."""
 BACKWARD_PER_FORWARD = 2.5
 """A backward pass without an exchange takes at most this many times its forward pass."""
 NAMES = ("allreduce", "all_reduce", "collective", "comm", "communication", "sync_gradients")
@@ -46,14 +45,14 @@ def check(run: RunContext) -> Advice | None:
 
 
 class _Exchange(NamedTuple):
-    """Seconds a step in which nobody computes, and the step without this part of them."""
+    """Seconds per step in which nobody computes, and the step without part of them."""
 
     seconds: float
     without: Callable[[float], Change]
 
 
 def _exchange(run: RunContext) -> _Exchange | None:
-    """On a GPU host time in backward is launching and waiting: only the device knows of the exchange."""
+    """On a GPU, host time in backward is launching and waiting: only the device sees the exchange."""
     if run.has_cuda:
         seconds, busy = run.device and run.device.exchange_seconds, run.lanes and sum(run.lanes.busy.values())
         return _Exchange(seconds, _shorter_work(seconds / busy)) if seconds and busy else None

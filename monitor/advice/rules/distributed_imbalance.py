@@ -1,8 +1,8 @@
 """The ranks take turns at being the slowest.
 
-Looks at: spread of the ranks' step work: p95 against p50 on every rank, samples per rank.
-Why: When each step has another slow rank (uneven sequence lengths, uneven batches), all of them pay for
-    the slowest each time.
+Looks at: spread of the ranks' step work: p95 relative to p50 on every rank, samples per rank.
+Why: If a different rank is slow in each step (uneven sequence lengths, uneven batches), all of them pay for
+    the slowest every time.
 Remedy: bucket by length, even batches, dynamic batching by tokens.
 Gain: half of the spread.
 """

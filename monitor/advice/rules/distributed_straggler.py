@@ -1,10 +1,10 @@
 """One rank is slower than the others, and all wait for it.
 
-Looks at: per rank the time of its own work (everything but the wait in collectives), rank against the
-    median rank; on GPUs the step but for the time in which kernels of the exchange run alone.
+Looks at: each rank's own work (everything but the wait in collectives) relative to the median rank; on GPUs,
+    the step without the time in which exchange kernels run alone.
 Why: A collective ends when the last rank arrives: the slowest rank sets the pace for all.
 Remedy: find what differs on that rank: its data, its GPU, its host.
-Gain: the step with the straggler at the common duration.
+Gain: the step with the straggler as fast as the others.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def check(run: RunContext) -> Advice | None:
 
 
 def _without(run: RunContext, cost: float) -> Change:
-    """On a GPU the others wait in a kernel of the exchange: it is the step that gets shorter, not a lane."""
+    """On a GPU the others wait in an exchange kernel: the whole step gets shorter, not a lane."""
     if run.has_cuda and run.period:
         return Change(everything=max(0.0, 1.0 - cost / run.period))
     return saved("*", cost, "straggler")

@@ -1,8 +1,8 @@
 """No check found anything to change.
 
-Looks at: everything the other rules look at; speaks only when none of them says anything.
-Why: Knowing what was looked at saves the time of looking again, and the next limit says where to look first
-    when the model or the data grows.
+Looks at: everything the other rules look at; reports only if none of them does.
+Why: Knowing what was checked saves checking it again, and the next limit says where to look first when the
+    model or the data grows.
 Remedy: none; names the phase that will be the limit next.
 Gain: none predicted.
 """
@@ -56,7 +56,7 @@ def _few(run: RunContext) -> str:
 
 
 def _passes(run: RunContext) -> str:
-    """Without marks around the forward pass, what surrounds it is in the same figure."""
+    """Without marks around the forward pass, the figure includes the code around it."""
     own = "other" in run.forward_phases
     return "forward (with your own code around it) and backward" if own else "forward and backward"
 

@@ -16,7 +16,7 @@ from monitor.advice.rule import Advice, rule
 from monitor.model import units
 
 SAVED = Bounds(low=0.3, likely=0.7, high=1.0)
-"""Share of the wait that is saved, where nothing finer is known about it. Judgement."""
+"""Share of the wait that is saved if nothing more specific is known about it. Judgement."""
 
 
 @rule("input.bound", "Input-bound")

@@ -1,8 +1,8 @@
 """The container's CPU quota stops the run again and again.
 
 Looks at: the cgroup's quota and the share of periods it was throttled.
-Why: Workers see all cores of the machine, the quota gives them fewer: the kernel stops the whole
-    container for the rest of each period, training loop included.
+Why: Workers see all cores of the machine, but the quota grants fewer: the kernel stops the whole container
+    for the rest of each period, training loop included.
 Remedy: raise the CPU limit, or use as many workers and threads as the quota has cores.
 Gain: the throttled share of the time, at most.
 """
@@ -17,7 +17,8 @@ from monitor.model import units
 from monitor.model.host import Cgroup
 
 SAVED = Bounds(low=0.2, likely=0.6, high=0.95)
-"""Share of the throttled periods that is saved. Judgement: a stopped period had done part of its work."""
+"""Share of the throttled periods that is saved. Judgement: a stopped period had already done part of its
+work."""
 
 
 @rule(
@@ -53,7 +54,7 @@ def check(run: RunContext) -> Advice | None:
 
 
 def _limited(run: RunContext) -> Cgroup | None:
-    """The limits of the training process, else of where gpumon runs."""
+    """The limits of the training process, else those gpumon itself runs under."""
     for process in run.processes:
         if process.role == "trainer" and process.cgroup.cpu_throttled_ratio is not None:
             return process.cgroup

@@ -1,11 +1,11 @@
 """All cores are busy: more workers cannot load faster.
 
-Looks at: CPU utilization of the machine, workers against cores, the wait for data.
+Looks at: CPU utilization of the machine, workers relative to cores, the wait for data.
 Why: When the cores are full, another worker only takes time from the others; the work itself has to
     shrink or move.
 Remedy: cheaper samples (precompute, smaller images, `__getitems__`), work moved to the GPU, or more
     cores.
-Gain: as far as the loader's work can be halved.
+Gain: what halving the loader's work would give.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from monitor.advice.rule import Advice, rule
 from monitor.model import units
 
 WORK_LEFT = Bounds(low=0.8, likely=0.5, high=0.2)
-"""Share of the work in a sample that is left. Judgement: how far it can shrink is not known."""
+"""Share of the work per sample that remains. Judgement: how far it can shrink is unknown."""
 
 
 @rule("input.cpu_saturated", "CPU saturated", suppresses=("input.bound", "input.too_few_workers"))

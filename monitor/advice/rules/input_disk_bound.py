@@ -1,11 +1,11 @@
 """Samples wait for the disk.
 
 Looks at: bytes the run's own processes read from storage, how long they wait for it, I/O wait and pressure of
-    the host. Somebody else's traffic on the disk is no evidence.
-Why: A disk that is busy all the time gives the same bytes a second however many workers ask; rotating
-    disks get slower with more.
+    the host. Other people's traffic on the disk is not evidence.
+Why: A disk that is always busy delivers the same bytes per second however many workers ask; rotating disks
+    even get slower with more.
 Remedy: keep the data in memory or on a faster disk, read larger pieces, store it compressed or packed.
-Gain: between no gain and the whole wait, by how busy the disk is.
+Gain: between no gain and the whole wait, depending on how busy the disk is.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from monitor.model import units
 from monitor.model.host import Host
 
 SAVED = 0.8
-"""Share of the waiting for storage that is saved when the data is in memory. Judgement."""
+"""Share of the wait for storage that is saved if the data is in memory. Judgement."""
 OWN_TRAFFIC = 0.5
 """Share of the busiest disk's traffic that must be the run's own reading. Judgement."""
 LEAST_LEFT = 0.1
-"""Share of loading that is left for the most gain."""
+"""Share of loading that remains for the highest gain."""
 
 
 @rule(
@@ -70,7 +70,8 @@ def check(run: RunContext) -> Advice | None:
 
 
 def _is_ours(read: float, host: Host) -> bool:
-    """Whether the run itself keeps the busiest disk busy; what comes over a network is in no disk's count."""
+    """Whether the run itself keeps the busiest disk busy; data read over a network appears in no disk's
+    counters."""
     traffic = [
         (disk.read_bytes_per_second or 0.0) + (disk.write_bytes_per_second or 0.0) for disk in host.disks
     ]

@@ -1,10 +1,10 @@
 """The DataLoader has no workers: samples are made in the training loop itself.
 
-Looks at: `num_workers == 0`, the share of the step waiting for data, the loader's inside timing, cores.
+Looks at: `num_workers == 0`, the share of the step waiting for data, timings inside the loader, cores.
 Why: With `num_workers=0` nothing is loaded while the model computes; every sample's cost is paid in the
     step.
 Remedy: `DataLoader(…, num_workers=2, persistent_workers=True)`, as many as the cores can feed.
-Gain: step ≈ max(rest, work / workers, all CPU work / cores) against rest + work.
+Gain: step ≈ max(rest, work / workers, all CPU work / cores) instead of rest + work.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from monitor.advice.rule import Advice, rule
 from monitor.model import units
 
 LEAST_GAIN_WORK, WORK_PER_CORE, MOST_GAIN_WORK = 1.2, 0.4, 0.8
-"""Factor on the loader's work in workers: for the least gain, more for each core that others keep busy, and
-for the most gain. Judgement."""
+"""Factor on the loader's work in workers: for the lowest gain, how much more per core that others keep busy,
+and for the highest gain. Judgement."""
 
 
 @rule(
@@ -65,7 +65,7 @@ def check(run: RunContext) -> Advice | None:
 
 
 def _cheaper(run: RunContext) -> str:
-    """Random augmentation cannot be cached, but it can be made for many samples at once."""
+    """Random augmentation cannot be cached, but it can be done for many samples at once."""
     spot = loading.hot_fetch(run)
     if spot is None or not loading.random_samples(run):
         return ""

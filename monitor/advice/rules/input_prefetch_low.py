@@ -1,9 +1,9 @@
 """The workers are fast enough on average, but the queue runs dry: prefetch more.
 
-Looks at: `prefetch_factor`, the loader's capacity against the step, and how unevenly the wait is spread.
-Why: Batches of uneven cost need a few in stock; with a shallow queue every slow batch is waited for.
+Looks at: `prefetch_factor`, the loader's capacity relative to the step, and how unevenly the wait is spread.
+Why: Batches of uneven cost need a few in reserve; with a shallow queue every slow batch has to be waited for.
 Remedy: raise `prefetch_factor` (2 is the default).
-Gain: up to the part of the wait the workers' average rate would hide.
+Gain: up to the part of the wait that the workers' average rate would hide.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from monitor.advice.rule import Advice, rule
 from monitor.model import units
 
 SAVED = Bounds(low=0.15, likely=0.6, high=0.95)
-"""Share of the wait that batches in stock cover. Judgement."""
+"""Share of the wait that batches in reserve cover. Judgement."""
 UNEVEN = 4
-"""A p95 of the wait this many times its median: it is a few slow batches that are waited for."""
+"""A p95 wait this many times the median means that a few slow batches are waited for."""
 KEEPS_UP = 0.8
-"""Workers whose average rate leaves this share of the step are fast enough."""
+"""Workers are fast enough if making a batch takes at most this share of the rest of the step."""
 LEAST_MEDIAN = 1e-6
-"""A median wait below a microsecond is none."""
+"""A median wait below a microsecond counts as none."""
 
 
 @rule(

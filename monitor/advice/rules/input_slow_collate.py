@@ -1,6 +1,6 @@
 """Putting the samples of a batch together takes longer than making them.
 
-Looks at: time in `collate_fn` per batch against fetching.
+Looks at: time in `collate_fn` per batch relative to fetching.
 Why: A collate that loops in Python over samples or elements (padding, converting lists) is paid for every
     batch; it is usually one vectorised call.
 Remedy: return tensors from `__getitem__` and use `torch.stack` / `pad_sequence`, or build the batch with
@@ -21,9 +21,10 @@ from monitor.model import units
 SAVED = 0.9
 """Share of the collate that one vectorised call saves. Judgement."""
 LEAST_LEFT, DOUBT_MORE, DOUBT_LESS = 0.05, 0.15, 0.6
-"""Of the loader's work: what is left at least; how much more for the least gain; the factor for the most."""
+"""Of the loader's work: the least that remains; how much more for the lowest gain; the factor for the
+highest."""
 DEFAULT_SECONDS, DEFAULT_SAMPLE_SECONDS = 2e-4, 20e-6
-"""What torch's own collate costs a batch and a sample without being slow. An estimate for two cores."""
+"""What torch's own collate costs per batch and per sample without being slow. An estimate for two cores."""
 
 
 @rule(
@@ -43,7 +44,7 @@ def check(run: RunContext) -> Advice | None:
     if name == "default_collate" and (run.workers or cost < usual):
         return None
     if name != "default_collate" and run.setting("loader", "collate_own") is False:
-        return None  # a library's: nothing that the author could write otherwise
+        return None  # a library's, which the user cannot rewrite
     spot = loading.hot_part(run, "collate")
     where = f", most of it in {spot.text}" if spot else ""
     left = max(LEAST_LEFT, 1.0 - SAVED * share)

@@ -1,14 +1,14 @@
 """Work done again for every sample dominates the loader: precompute or cache it.
 
-Looks at: time inside `__getitem__` and the user line it goes to, the share of the step waiting for data,
+Looks at: time inside `__getitem__` and the user line it is spent on, the share of the step waiting for data,
     whether the sample is drawn at random.
-Why: What `__getitem__` computes is computed again every epoch; done once when the data set is built it
-    costs nothing per step, and no number of workers can match that. Random augmentation cannot be kept, but
+Why: What `__getitem__` computes is computed again every epoch; done once when the data set is built it costs
+    nothing per step, and no number of workers can match that. Random augmentation cannot be cached, but
     sample by sample in Python it costs many times what it costs for a whole batch.
 Remedy: move the hot line (a scaler, a parser, a decoder) out of `__getitem__` into `__init__`, or keep
     its result; draw augmentation for a whole batch with tensor operations.
-Gain: the loader's work without the hot line (augmentation: with half of it), overlap with compute taken
-    into account.
+Gain: the loader's work without the hot line (augmentation: with half of it), taking overlap with compute into
+    account.
 """
 
 from __future__ import annotations
@@ -22,16 +22,17 @@ from monitor.advice.rule import Advice, rule
 from monitor.model import units
 
 LOOKUP_SECONDS, LIGHT_SECONDS = 5e-6, 20e-6
-"""What a `__getitem__` costs that only indexes, and below which it is not called slow. An estimate."""
+"""Cost of a `__getitem__` that only indexes, and the cost below which it is not called slow. An estimate."""
 BATCHED_SAVED = 0.55
-"""Share of random augmentation that is saved when it is done for a whole batch at once. Judgement."""
+"""Share of random augmentation that is saved by doing it for a whole batch at once. Judgement."""
 CLEAR_SHARE, OWN_UNKNOWN = 0.3, 0.85
-"""Share of fetching in the user's own code from which the sampled share counts, and the share taken below."""
+"""From this share of fetching in the user's own code the sampled share counts; below, the second is
+assumed."""
 READY_SAVED = 0.95
-"""Share of the hot code that is saved when its result is kept. Judgement."""
+"""Share of the hot code that is saved by keeping its result. Judgement."""
 LEAST_LEFT, DOUBT_MORE, DOUBT_LESS, MOST_GAIN_LEFT = 0.03, 0.15, 0.6, 0.02
-"""Of the loader's work: what is left at least; how much more for the least gain; the factor for the most,
-and what is left then at least."""
+"""Of the loader's work: the least that remains; how much more for the lowest gain; the factor for the
+highest, and the least that remains then."""
 
 
 @rule(
@@ -45,7 +46,7 @@ def check(run: RunContext) -> Advice | None:
         return None
     drawn = loading.random_samples(run)
     if drawn and run.workers == 0 and loading.best_workers(run)[0]:
-        return None  # workers are the simpler remedy, and that rule names the line as well
+        return None  # workers are the simpler remedy, and that rule also names the line
     fetch = loading.part_share(run, "fetch")
     spot = loading.hot_fetch(run)
     cost = loading.getitem_seconds(run)
@@ -89,14 +90,14 @@ def _head(drawn: bool) -> str:
 
 
 def _own_share(run: RunContext) -> float:
-    """Share of fetching in the user's own code, all lines of it."""
+    """Share of fetching in the user's own code, over all its lines."""
     phase = "fetch" if run.hot("fetch") else "data"
     own = sum(spot.share for spot in run.hotspots if spot.phase == phase and spot.function != "<module>")
     return min(1.0, own) if own >= CLEAR_SHARE else OWN_UNKNOWN
 
 
 def _left(run: RunContext, fetch: float, own: float) -> float:
-    """Share of the loader's work left when samples are ready-made: looking one up, and collating."""
+    """Share of the loader's work that remains with ready-made samples: lookup and collating."""
     batch, work = run.batch_size or 1, run.model.work
     floor = LOOKUP_SECONDS * batch / work if work > 0 else 0.0
     return min(1.0, max(LEAST_LEFT, floor, 1.0 - fetch * READY_SAVED * own))

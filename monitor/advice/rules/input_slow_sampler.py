@@ -1,6 +1,6 @@
 """The sampler is slow: choosing the indices of a batch costs more than it should.
 
-Looks at: time spent in the sampler or batch sampler per batch against the rest of the loader.
+Looks at: time spent in the sampler or batch sampler per batch relative to the rest of the loader.
 Why: The sampler runs in the main process even with workers, so its time is paid in every step.
 Remedy: cache what the sampler looks up (labels, modalities, lengths) once, draw whole epochs with one
     `torch.randperm`.
@@ -17,7 +17,7 @@ from monitor.advice.rule import Advice, rule
 from monitor.model import units
 
 SAVED = 0.95
-"""Share of the sampler's time that is saved when it only slices. Judgement."""
+"""Share of the sampler's time that is saved if it only slices. Judgement."""
 
 
 @rule(

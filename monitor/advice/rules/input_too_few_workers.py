@@ -1,8 +1,8 @@
 """The loader has workers, but too few for what a batch costs.
 
-Looks at: workers, the loader's seconds a batch, the exposed wait for data, cores.
-Why: Workers load while the model computes; when together they make batches more slowly than the model
-    takes them, the step is as long as the loader.
+Looks at: workers, the loader's seconds per batch, the exposed wait for data, cores.
+Why: Workers load while the model computes; if together they make batches more slowly than the model consumes
+    them, the step takes as long as the loader.
 Remedy: raise `num_workers` to what the cores allow; past that only cheaper samples help.
 Gain: step ≈ max(rest, work / workers, all CPU work / cores) with the new number of workers.
 """
@@ -17,8 +17,8 @@ from monitor.advice.rule import Advice, rule
 from monitor.model import units
 
 LEAST_GAIN_WORKERS, LEAST_GAIN_WORK, WORK_PER_CORE, MOST_GAIN_WORK = 2 / 3, 1.15, 0.4, 0.85
-"""Share of the suggested workers and factor on the loader's work for the least gain, more of it for each core
-that others keep busy, and the factor for the most gain. Judgement."""
+"""Share of the suggested workers and factor on the loader's work for the lowest gain, how much more per core
+that others keep busy, and the factor for the highest gain. Judgement."""
 
 
 @rule(

@@ -1,9 +1,9 @@
 """More workers than the work or the cores can use: they cost more than they bring.
 
-Looks at: workers against cores, the seconds of real work in a batch against the wait for it, stalls.
-Why: Every worker is a process that competes for the same cores and hands each batch over through shared
-    memory; cheap samples are made faster in place. Twice as many workers as cores take the cores from the
-    model even when no batch is waited for.
+Looks at: workers relative to cores, the seconds of real work per batch relative to the wait for it, stalls.
+Why: Every worker is a process that competes for the same cores and hands over each batch through shared
+    memory; cheap samples are faster to make in place. Twice as many workers as cores take the cores from the
+    model even if no batch is waited for.
 Remedy: fewer workers; none at all when a batch is cheaper to make than to hand over.
 Gain: the step with the loader's work done in the best number of workers, without the stalls.
 """
@@ -19,25 +19,25 @@ from monitor.model import units
 from monitor.model.run import Phase
 
 CALM_LOOP = 0.75
-"""The loop's median step is disturbed, too: by a cache that others have used in the meantime."""
+"""Undisturbed, the loop takes this share of its median step, which suffers from caches others have used."""
 CALM = 0.5
-"""Fetching takes this share of its time in a crowd of workers when it is done in the loop."""
+"""Done in the loop, fetching takes this share of its time in a crowd of workers."""
 SHARED_SECONDS = 0.0004
-"""What a batch of a few tensors costs to put into shared memory. An estimate for two cores."""
+"""Cost of putting a batch of a few tensors into shared memory. An estimate for two cores."""
 COLLATE_LEAST = 0.15
-"""Share of the collate that is left in the loop at least."""
+"""At least this share of the collate remains in the loop."""
 DOUBT = Bounds(low=1.8, likely=1.0, high=0.5)
 """Factors on what a batch costs in the loop. Judgement."""
 IN_PLACE_WORK = 0.9
-"""Share of a batch's work that is left in the loop: no shared memory, no queue."""
+"""Share of a batch's work that remains in the loop: no shared memory, no queue."""
 FEWER_MARGIN = 1.05
-"""With fewer workers the step takes this much of what the model says at most."""
+"""With fewer workers, the step takes at most this multiple of what the model says."""
 CROWD_SAVED = Bounds(low=0.3, likely=1.0, high=2.0)
 """Factors on what idle workers cost. Judgement."""
 ENOUGH_MARGIN = 1.5
-"""Workers that would do, over those that are busy now."""
+"""Sufficient workers, as a multiple of those busy now."""
 CROWD_MOST, CROWD_LEAST = 0.5, 0.1
-"""What idle workers cost: at most this share of the step, at least this share of the rest. Judgement."""
+"""Cost of idle workers: at most this share of the step, at least this share of the rest. Judgement."""
 
 
 @rule(
@@ -95,8 +95,8 @@ def check(run: RunContext) -> Advice | None:
 
 
 def _change(run: RunContext, best: int, doubt: float) -> Change:
-    """Fewer workers: the loop gets its core back (its median step shows how long it takes undisturbed),
-    and in the loop a batch is made without shared memory."""
+    """Fewer workers: the loop gets its core back (its median step shows how long it takes undisturbed), and
+    in the loop a batch is made without shared memory."""
     medians = ((phase, phase.p50_seconds or 0.0) for phase in _disturbed(run))
     calm = sum(max(0.0, run.seconds(phase.name) - CALM_LOOP * median) for phase, median in medians)
     savings = (Saving("*", min(1.0, 2.0 - doubt) * calm, "crowd"),) if doubt < 2.0 else ()
@@ -111,13 +111,13 @@ def _change(run: RunContext, best: int, doubt: float) -> Change:
 
 
 def _disturbed(run: RunContext) -> list[Phase]:
-    """Phases of the loop whose median is known."""
+    """Phases of the loop with a known median."""
     phases = run.lead.phases if run.lead else ()
     return [phase for phase in phases if phase.name != "data" and phase.p50_seconds]
 
 
 def _crowd(run: RunContext, cores: float) -> float:
-    """So many workers that they take the cores from the model, waited for or not."""
+    """From this many workers on, they take the cores from the model, waited for or not."""
     return max(run.policy.many_workers, run.policy.idle_workers_per_core * cores)
 
 

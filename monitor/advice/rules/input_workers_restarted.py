@@ -1,8 +1,8 @@
 """The workers are started again every epoch (or even every step).
 
 Looks at: epochs and workers started, `persistent_workers`, the wait at the first step of an epoch.
-Why: Starting a worker forks or spawns a process, imports, and refills the queue from empty; short epochs
-    pay that again and again.
+Why: Starting a worker forks or spawns a process, imports modules, and refills the queue from empty; short
+    epochs pay for that again and again.
 Remedy: `persistent_workers=True` and one DataLoader for the whole run; never `next(iter(loader))` in the
     loop.
 Gain: the wait at epoch starts, spread over the steps.
@@ -20,13 +20,13 @@ from monitor.advice.rule import Advice, rule
 from monitor.model import units
 
 EACH_STEP = 1.5
-"""Fewer steps than this between two starts: the loop makes a new iterator for every batch."""
+"""Fewer steps than this between two starts: the loop creates a new iterator for every batch."""
 FRESH = 0.5
-"""A worker that stays needs this share of what a fresh one needs for a batch."""
+"""A worker that stays needs this share of what a fresh one needs per batch."""
 EPOCH_SAVED, STEP_SAVED = Bounds(low=0.75, likely=1.0, high=1.1), Bounds(low=0.95, likely=1.0, high=1.1)
-"""Share of the starts that is saved: of those at each epoch, and of those at every step. Judgement."""
+"""Share of the start-up cost that is saved: for starts at each epoch, and at every step. Judgement."""
 SPAWN_FACTOR = 10
-"""Spawning a worker against forking it: it imports everything again."""
+"""Cost of spawning a worker relative to forking it: it imports everything again."""
 WORKER_SECONDS = 0.01
 """What each further worker adds to a start."""
 
@@ -83,7 +83,7 @@ def check(run: RunContext) -> Advice | None:
 
 
 def _start_seconds(run: RunContext, workers: int) -> float:
-    """What one start costs: measured as the wait at epoch starts, else the usual price of a fork."""
+    """Cost of one start: measured as the wait at epoch starts, else the usual price of a fork."""
     measured = run.scalar("loader.first_wait_s")
     if measured:
         return measured
@@ -100,8 +100,8 @@ def _recreated(run: RunContext) -> bool:
 
 
 def _saved(run: RunContext, per_step: float, length: float, factor: float) -> Change:
-    """The starts, and what they cost the neighbouring steps. When every step starts workers, the old ones
-    are joined inside the step, too, and what is left is the usual hand-over from a worker that stays."""
+    """The starts, and what they cost the neighbouring steps. If every step starts workers, the old ones are
+    also joined inside the step, and what remains is the usual hand-over from a worker that stays."""
     if length >= EACH_STEP:
         beside = max(0.0, run.cost_with_neighbours(per_step) - per_step)
         savings = (Saving("data", factor * per_step, "workers_start"), Saving("*", beside, "neighbours"))
@@ -122,8 +122,8 @@ def _saved(run: RunContext, per_step: float, length: float, factor: float) -> Ch
 
 
 def _asked_outside(run: RunContext) -> float:
-    """Seconds a step that the line which asks for the batch takes outside the wait for it: making the
-    iterator starts the workers, and letting go of the last one ends them."""
+    """Seconds per step that the line asking for the batch takes outside the wait for it: creating the
+    iterator starts the workers, and dropping the previous one ends them."""
     line = run.hot("data")
     if line is None:
         return 0.0

@@ -1,8 +1,8 @@
 """Python's garbage collector takes a noticeable share of the time.
 
 Looks at: time in garbage collection during steps, `gc.collect()` or `empty_cache()` in the loop.
-Why: A full collection walks every object; called each step, or triggered by many small objects, it stops
-    the loop.
+Why: A full collection walks every object; called every step, or triggered by many small objects, it stops the
+    loop.
 Remedy: remove the explicit call; `gc.freeze()` after set-up, `gc.disable()` and a collect now and then.
 Gain: all but a twentieth of that time.
 """
@@ -19,11 +19,11 @@ from monitor.advice.rule import Advice, rule
 from monitor.model import units
 
 BY_ITSELF = 0.4
-"""Python never collects for so large a share of the time unless the script asks for it, seen or not."""
+"""Python never collects for this large a share of the time unless the script asks for it, seen or not."""
 CALL_SAVED, COLLECTOR_SAVED = Bounds(low=0.98, likely=1.0, high=1.0), Bounds(low=0.6, likely=0.9, high=1.0)
-"""Share of the collections that is saved: of those that are called for, and of Python's own. Judgement."""
+"""Share of the collections that is saved: for explicit ones, and for Python's own. Judgement."""
 SEEN_SHARE = 0.3
-"""Share of a phase in lines that collect from which the head of the loop there is part of it."""
+"""If lines that collect take this share of a phase, the head of the loop there is part of it."""
 
 
 @rule(
@@ -63,8 +63,8 @@ def check(run: RunContext) -> Advice | None:
 
 
 def _line_seconds(run: RunContext) -> float:
-    """Seconds a step at the lines that collect. A collection keeps the interpreter to itself, so part of it
-    is seen only when it is over: at the head of the loop, in a phase where nothing is loaded."""
+    """Seconds per step at the lines that collect. A collection holds the interpreter, so part of it is only
+    sampled once it is over: at the head of the loop, in a phase where nothing is loaded."""
     lines = hot_lines.doing(run, "gc")
     heads = [
         spot
@@ -75,8 +75,8 @@ def _line_seconds(run: RunContext) -> float:
 
 
 def _collector_seconds(run: RunContext) -> float:
-    """Seconds a step in the collector, from the counter the SDK keeps or from stalls. The counter is of
-    the whole run (compilation collects a lot): its share of the whole is what counts."""
+    """Seconds per step in the collector, from the SDK's counter or from stalls. The counter covers the whole
+    run (compilation collects a lot), so its share of the whole is what counts."""
     lead, total = run.lead, run.scalar("gc.seconds")
     whole = sum(phase.total_seconds for phase in lead.phases) if lead else 0.0
     if total is not None and whole > 0 and run.period:

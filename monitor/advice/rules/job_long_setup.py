@@ -16,7 +16,7 @@ from monitor.advice.rule import Advice, rule
 from monitor.model import units
 
 SAVED, DOUBT = 0.8, 1.2
-"""Share of the set-up that a cache saves, and the factor on the gain for the most of it. Judgement."""
+"""Share of the set-up that a cache saves, and the factor for the highest gain. Judgement."""
 
 
 @rule("job.long_setup", "Long set-up", steps=False)

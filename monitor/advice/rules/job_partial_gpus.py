@@ -1,9 +1,9 @@
 """Only some of the GPUs the job may use are used.
 
-Looks at: visible GPUs against those with a rank on them.
-Why: GPUs that were allocated and are not used cost the same as used ones.
+Looks at: visible GPUs compared with those that have a rank on them.
+Why: GPUs that are allocated but not used cost as much as used ones.
 Remedy: `torchrun --nproc-per-node`, or ask for fewer.
-Gain: up to the number of GPUs, less what communication costs.
+Gain: up to the number of GPUs, minus the cost of communication.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from monitor.advice.prediction.gain import speedup
 from monitor.advice.rule import Advice, rule
 
 SCALING = 0.8
-"""Share of the added GPUs that comes out as speed. Judgement: communication costs the rest."""
+"""Share of the added GPUs that turns into speed. Judgement: communication costs the rest."""
 
 
 @rule("job.partial_gpus", "Unused GPUs")

@@ -1,6 +1,6 @@
 """The CUDA allocator has to free and retry: memory is fragmented or too tight.
 
-Looks at: the allocator's retry and out-of-memory counters, reserved against allocated bytes.
+Looks at: the allocator's retry and out-of-memory counters, reserved compared with allocated bytes.
 Why: Each retry frees the whole cache and synchronises the device; steps that hit one take many times as
     long.
 Remedy: `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`, a slightly smaller batch, fixed shapes.

@@ -1,6 +1,6 @@
 """The GPU's memory is nearly full.
 
-Looks at: device memory in use of GPUs that train.
+Looks at: device memory in use on GPUs that train.
 Why: Near the limit one longer batch, a fragmented allocator or a neighbour's process ends the run with an
     out-of-memory error.
 Remedy: a smaller batch, mixed precision, checkpointing of the largest blocks, `expandable_segments`.
@@ -14,9 +14,9 @@ from monitor.advice.rule import Advice, rule
 from monitor.model import units
 
 CACHED = 0.8
-"""A peak of the allocator below this share of the memory in use: the rest is cache that it can give back."""
+"""If the allocator's peak is below this share of the memory in use, the rest is cache that it can release."""
 SMALLER = 3 / 4
-"""The batch that is suggested, of the present one."""
+"""The suggested batch, relative to the current one."""
 
 
 @rule("memory.device_full", "Memory nearly full", steps=False)

@@ -1,11 +1,11 @@
 """Batches are copied to the GPU with blocking copies.
 
-Looks at: the device's gaps while a copy to it runs (where they were not seen, the time in the phase of
-    copies), blocking copies a step, pinned memory.
+Looks at: the device's gaps while a copy to it runs (if they were not seen, the time in the copy phase),
+    blocking copies per step, pinned memory.
 Why: A blocking copy makes the CPU wait until the batch has crossed the bus; from pinned memory and with
     `non_blocking=True` it overlaps with compute.
 Remedy: `pin_memory=True` in the DataLoader and `.to(device, non_blocking=True)`.
-Gain: the exposed copy time but for what the bytes take from pinned memory.
+Gain: the exposed copy time, minus the time the bytes take from pinned memory.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The GPU's PCIe link is slower than the card and the slot allow.
 
-Looks at: link generation and width now against their maximum, while the GPU is busy; replays.
+Looks at: current link generation and width compared with their maximum, while the GPU is busy; replays.
 Why: A card seated badly, a riser, or a slot shared with another device halves or quarters the bandwidth
     of every copy. (An idle GPU lowers its link on purpose: only a busy one counts.)
 Remedy: reseat the card, another slot, check the BIOS; power saving of the link off.
@@ -17,7 +17,7 @@ from monitor.model.gpu import Gpu
 from monitor.model.snapshot import Snapshot
 
 MOST_COPIES = 0.9
-"""Share of the step in copies at most: something is computed, too."""
+"""At most this share of the step is copies: something is also computed."""
 
 
 @machine_rule("transfer.pcie_degraded", "Degraded PCIe link")
@@ -60,7 +60,7 @@ def _check(gpu: Gpu, machine: MachineContext) -> Advice | None:
 
 
 def _copy_share(gpu: Gpu, snapshot: Snapshot) -> float:
-    """Share of the step that runs on this GPU spend in copies."""
+    """Share of the step that the runs on this GPU spend in copies."""
     shares = [
         phase.share
         for run in snapshot.runs

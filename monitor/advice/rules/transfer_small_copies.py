@@ -1,10 +1,10 @@
 """Many small copies instead of a few large ones.
 
-Looks at: copies a step and bytes a copy.
+Looks at: copies per step and bytes per copy.
 Why: Every copy has a fixed cost of ten microseconds or more; tensors moved one by one, or sample by
     sample, pay it each time.
 Remedy: stack first and copy once; move the batch, not its items.
-Gain: the fixed cost of the copies that go.
+Gain: the fixed cost of the copies that are avoided.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from monitor.advice.rule import Advice, rule
 from monitor.model import units
 
 COPY_SECONDS = 12e-6
-"""What a copy costs the host whatever its size. A literature value."""
+"""What a copy costs the host, whatever its size. A literature value."""
 
 SAVED = Bounds(low=0.4, likely=0.8, high=1.0)
-"""Share of the copies' time that is saved when they become one or two. Judgement,
-never checked on a GPU here."""
+"""Share of the copies' time that is saved when they become one or two. Judgement, never checked on a GPU
+here."""
 ONE_COPY = Change(copies_left=0.0)
-"""The step without what copies cost the device."""
+"""The step without the cost of copies on the device."""
 
 
 @rule(

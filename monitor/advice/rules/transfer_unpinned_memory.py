@@ -1,11 +1,11 @@
 """Batches are copied from pageable memory.
 
-Looks at: `pin_memory`, pageable copies a step, copy time.
+Looks at: `pin_memory`, pageable copies per step, copy time.
 Why: From pageable memory the driver copies twice and cannot overlap; pinned pages go straight over the
     bus.
 Remedy: `DataLoader(…, pin_memory=True)`.
-Gain: the exposed copy time but for what the bytes take from pinned memory; half of it where bytes and gaps
-    are not known.
+Gain: the exposed copy time, minus the time the bytes take from pinned memory; half of it if bytes and gaps
+    are unknown.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from monitor.advice.rule import Advice, rule
 from monitor.model import units
 
 SAVED = Bounds(low=0.2, likely=0.5, high=0.9)
-"""Share of the copies that is saved: pinned ones run at about twice the speed. Judgement,
-never checked on a GPU here."""
+"""Share of the copies that is saved: pinned ones run at about twice the speed. Judgement, never checked on a
+GPU here."""
 
 
 @rule("transfer.unpinned_memory", "Pageable copies", settings=("loader.pin_memory",))

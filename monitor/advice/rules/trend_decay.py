@@ -1,6 +1,6 @@
 """Throughput falls over the run.
 
-Looks at: step time of the run's later windows against its earlier ones, and what moved along with it.
+Looks at: step time of the run's later windows relative to its earlier ones, and what changed along with it.
 Why: A run that gets slower has something that grows: a list, a graph kept alive, a cache, memory, heat.
     The average hides it.
 Remedy: find what grows: the phase, the memory or the clock that changed with it names it.
@@ -18,7 +18,7 @@ from monitor.advice.rule import Advice, rule
 from monitor.model import units
 
 DOUBT = Bounds(low=0.4, likely=1.0, high=1.8)
-"""Factors on the gain from the mean step back to the early one. Judgement."""
+"""Factors on the gain of going from the mean step back to the early one. Judgement."""
 
 
 @rule(
@@ -71,7 +71,7 @@ def _where(run: RunContext, phase: str) -> str:
 
 
 def _grower(run: RunContext, phase: str | None) -> Hotspot | None:
-    """The heaviest line of the phase that is not simply a pass of the step."""
+    """The heaviest line of the phase that is not just a pass of the step."""
     spots = [spot for spot in run.hotspots if phase and spot.phase == phase]
     own = [spot for spot in spots if not (spot.kind == "module" or hot_lines.passes(run, spot))]
     return next(iter([*own, *spots]), None)

@@ -13,7 +13,7 @@ from monitor.advice.rule import Advice, rule
 from monitor.model import units
 
 OUT_OF_MEMORY = ("OutOfMemoryError", "MemoryError")
-"""Exceptions that mean it: torch's for a device, Python's for the host."""
+"""Exceptions that mean out of memory: torch's for a device, Python's for the host."""
 
 
 @rule("trend.ended_abnormally", "Ended abnormally", steps=False)

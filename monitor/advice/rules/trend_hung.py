@@ -1,6 +1,6 @@
 """The run has stopped making steps.
 
-Looks at: time since the last step against the usual step, and the phase that is open now.
+Looks at: time since the last step relative to the usual step, and the currently open phase.
 Why: A deadlocked worker, a collective one rank never entered or a stuck file system does not end by
     itself, and the GPU stays allocated.
 Remedy: look at the phase it hangs in; dump the stacks.
@@ -54,6 +54,6 @@ def check(run: RunContext) -> Advice | None:
 
 
 def _patience(policy: Policy, rank: Rank) -> float:
-    """Seconds without a step that are still usual for this run."""
+    """How many seconds without a step are still normal for this run."""
     usual = policy.hung_steps * (rank.step.p95 or 0.0)
     return max(policy.hung_seconds, usual, policy.hung_longest * (rank.whole.max or 0.0))

@@ -1,6 +1,6 @@
 """Steps stall again and again, and nothing better known explains it.
 
-Looks at: steps several times the usual one, grouped by what they were doing and how regularly they come.
+Looks at: steps several times as long as usual, grouped by what they were doing and how regularly they occur.
 Why: Rare long steps hide in the median and still cost their share of the time.
 Remedy: do the periodic work less often, or outside the loop.
 Gain: the stalls' share of the time.
@@ -19,13 +19,13 @@ from monitor.model.run import Stall
 SAVED = Bounds(low=0.4, likely=0.9, high=1.0)
 """Share of the stalls that is saved. Judgement."""
 LASTING = 0.5
-"""Share of the run that the stalls with their period must cover: fewer came in one cluster."""
+"""The stalls, at their period, must cover this share of the run: otherwise they came in one cluster."""
 LESS_OFTEN = 10
-"""Times the present interval that is suggested."""
+"""The suggested interval, as a multiple of the current one."""
 EPOCH_MATCH = (0.8, 1.25)
-"""Stalls come with the epochs when their period is within these of an epoch."""
+"""Stalls come with the epochs if their period is within these factors of an epoch."""
 EXPLAINED = ("validate", "checkpoint", "recompile", "gc", "epoch_start", "rollout")
-"""Kinds that another rule is about; playing (`rollout`) is what an agent learns from, and no stall."""
+"""Kinds covered by another rule; playing (`rollout`) is what an agent learns from, not a stall."""
 
 
 @rule("trend.periodic_stalls", "Periodic stalls")
@@ -43,7 +43,7 @@ def check(run: RunContext) -> Advice | None:
     if cost < run.policy.stall_share * run.period or every is None:
         return None
     if stall.count * every < LASTING * run.lead.steps:
-        return None  # they came in one cluster, not with that period all through the run
+        return None  # they came in one cluster, not periodically throughout the run
     once = _once_an_epoch(run, stall, every)
     spot = run.hot(stall.kind)
     where = f", around {once.place}" if once else f" ({spot.place})" if spot else ""
@@ -68,8 +68,8 @@ def check(run: RunContext) -> Advice | None:
 
 
 def _once_an_epoch(run: RunContext, stall: Stall, every: float) -> Caller | None:
-    """The line that runs once an epoch, outside the steps, when the stalls come with the epochs: the SDK
-    names first what the loop over the steps iterates."""
+    """The line that runs once an epoch, outside the steps, if the stalls come with the epochs: the SDK lists
+    first what the loop over the steps iterates."""
     samples, batch = run.count("loader", "dataset_len"), run.batch_size
     epoch = samples / batch if samples and batch else None
     least, most = EPOCH_MATCH

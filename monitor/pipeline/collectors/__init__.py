@@ -1,4 +1,4 @@
-"""The collectors, in the order in which a tick asks them. A new one is a file here and a line below."""
+"""The collectors, in the order a tick asks them. Adding one takes a file here and a line below."""
 
 from monitor.pipeline.collectors.gpus import GpuCollector
 from monitor.pipeline.collectors.holders import HolderCollector

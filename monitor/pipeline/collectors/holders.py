@@ -1,4 +1,4 @@
-"""Who was given each GPU: pods by the kubelet, Slurm jobs by their files."""
+"""Who was assigned each GPU: pods according to the kubelet, Slurm jobs according to their files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from monitor.model.gpu import Gpu, Holder, MigInstance
 from monitor.pipeline.draft import Draft, Setup
 
 Claim = tuple[str, Holder]
-"""Name of a device, and who has it."""
+"""A device name, and who holds it."""
 
 
 class HolderCollector:
@@ -45,7 +45,7 @@ class HolderCollector:
 
 
 def holders_of(gpu: Gpu, claims: Iterable[Claim]) -> tuple[Holder, ...]:
-    """Each once; one with several time slices of the same device has so many shares."""
+    """Each holder once; several time slices of the same device become its `shares`."""
     found: Counter[Holder] = Counter()
     for device, holder in claims:
         meant = parse_device_id(device)

@@ -1,4 +1,4 @@
-"""New step records of every training process. They come first: the rings of quick loops fill up."""
+"""New step records of every training process. Read first, because the rings of fast loops fill up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Training runs: what the rings tell, with the GPU and the processes of each rank."""
+"""Training runs: what the rings say, with each rank's GPU and processes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ class RunCollector:
     name = "runs"
 
     def __init__(self, setup: Setup) -> None:
-        """The rings are opened by the collector that reads them."""
+        """Nothing to open: another collector opens the rings."""
 
     def collect(self, draft: Draft) -> None:
         if draft.rings is not None:
