@@ -21,7 +21,7 @@ from tests.conftest import PATIENCE
 
 STORM = int(os.environ.get("GPUMON_STORM", "150"))
 KILLS = max(5, STORM // 20)
-"""For one answer; a storm of any size ends by itself."""
+"""Interrupts in a storm, and kills at random moments."""
 
 TRAINER = """
 import signal, sys
