@@ -15,7 +15,7 @@ class Wants(NamedTuple):
     sizes: tuple[int, ...]
     """The heights it is made for, best first: it gets the first that leaves room for the others."""
     most: int = 0
-    """How many lines it can use beyond its best size, if any are left; 0: none."""
+    """How many lines it can use in total if some are left; 0: no more than its best size."""
     step: int = 1
     """How many lines it grows by at a time."""
     squeezed: int | None = None

@@ -124,7 +124,7 @@ def _finding(finding: Finding) -> Finding:
 
 
 def _group(group: FindingGroup, findings: tuple[Finding, ...]) -> FindingGroup:
-    """A group of one has its finding's title; a group of several contains only their cause."""
+    """A group of one has its finding's title; the title of several contains only their cause."""
     if len(group.findings) != 1:
         return group
     return replace(group, title=findings[group.findings[0]].title)

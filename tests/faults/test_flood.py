@@ -22,7 +22,7 @@ def folder() -> Iterator[Path]:
 
 def test_a_flood_costs_its_own_history_only(folder: Path, tmp_path: Path) -> None:
     """GIVEN twelve rings of Mallory's that write as much as they can, and one of Alice's THEN her steps are
-    kept, his are cut, and the log says whose."""
+    kept, his are cut, and he is reported as their owner."""
     store = Store(tmp_path / "history.db")
     store.spending = Spending(limit=40_000)
     reader = RunReader([folder], sink=store)

@@ -205,7 +205,7 @@ def test_ended_runs_of_one_do_not_push_out_those_of_another(
     folder: Path, alice: Person, mallory: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """GIVEN an ended run of Alice's WHEN Mallory's runs come and go by the hundred THEN hers stays visible,
-    his are cut, and the log says whose."""
+    his are cut, and he is reported as their owner."""
     monkeypatch.setattr(ended, "MAX_ENDED_PER_OWNER", 16)
     reader = RunReader([folder])
     alice.train("good", steps=5)

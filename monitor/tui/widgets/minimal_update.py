@@ -26,7 +26,7 @@ SYSTEMS = {
     "windows": ColorSystem.WINDOWS,
 }
 NEAR = 3
-"""Unchanged cells between two differences that are sent again: a cursor move takes more bytes."""
+"""Up to this many unchanged cells between two differences are sent again: a cursor move is longer."""
 
 
 class Piece(NamedTuple):

@@ -123,7 +123,7 @@ def test_bytes_of_a_ring_are_those_of_its_chunks(tmp_path: Path) -> None:
 
 def test_a_run_that_cannot_be_kept_costs_nobody_else_a_row(tmp_path: Path) -> None:
     """GIVEN figures of one user's run that no database can hold THEN the others' rows are written, and the
-    log says whose was not."""
+    owner of the missing one is reported."""
     store = Store(tmp_path / "history.db")
     nan = float("nan")
     good, bad = made.run("good", owner_uid=7), made.run("bad", owner_uid=8, samples_per_second=nan)
