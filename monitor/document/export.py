@@ -18,8 +18,7 @@ MICROSECONDS = 1e6
 
 
 def columns(steps: Steps) -> dict[str, list[Any]]:
-    """Columns by name; the name contains the unit. Time in a step outside all phases has no column of its
-    own."""
+    """Columns by name; the name contains the unit. Step time outside all phases has no column of its own."""
     named = {f"phase_{name}_seconds": values for name, values in steps.phases.items()}
     return {
         "step": steps.step,
