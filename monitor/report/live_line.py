@@ -1,7 +1,7 @@
 """The line `gpumon run` keeps at the bottom of a terminal while the command runs above it.
 
 It tells the terminal to scroll all rows but the last, as a package manager does for its progress bar, so the
-command's output is never touched. Without a terminal on standard error and standard input there is no line.
+command's output is never touched. Unless standard error and input are both terminals, there is no line.
 """
 
 from __future__ import annotations

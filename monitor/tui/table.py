@@ -50,7 +50,7 @@ def chosen(columns: Sequence[Column], width: int, gap: int = 2) -> dict[str, tup
 
 
 def occupied(columns: Sequence[Column], rows: Sequence[Mapping[str, Cell]]) -> list[Column]:
-    """The columns that are not empty in every row; all of them if there are no rows."""
+    """The columns that at least one row fills; all of them if there are no rows."""
     return [
         column
         for column in columns

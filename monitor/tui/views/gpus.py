@@ -58,7 +58,7 @@ Entry = tuple[HostFrame, Gpu]
 
 
 def wants(frame: Frame, room: Room) -> Wants:
-    """Cards if few, then one row each, then idle ones folded, then two rows side by side; one more line for
+    """By preference: cards if few, one row each, idle ones folded, two rows side by side; plus a line for
     each silent host."""
     entries, notes = list(frame.gpus()), len(silent_hosts(frame))
     if not entries:

@@ -82,7 +82,7 @@ INSIDE = {True: Span("✓ ", "good"), False: Span("◆ ", "warn"), None: Span("�
 
 
 def comparison(found: Comparison, room: Room) -> list[Line]:
-    """Is it faster, how sure is that, where does the time go now, and was it predicted?"""
+    """Is it faster, how sure is that, where does the time go now, and is the gain as predicted?"""
     symbol = VERDICTS[found.verdict]
     lines = [
         line(

@@ -58,7 +58,7 @@ def status(one: socket.socket) -> int:
 
 
 def test_silent_streams_of_one_user_lock_nobody_out(daemon: Daemon) -> None:
-    """GIVEN a user opens more streams than there are THEN some are refused and another user gets one."""
+    """GIVEN a user opens far more streams than allowed THEN some are refused and another user gets one."""
     require_users()
     with ExitStack() as stack:
         answers = [

@@ -54,7 +54,7 @@ def whole(page: str) -> bool:
 
 
 def _steady(line: str) -> str:
-    """GPU lines unchanged except for values that depend on time; everything else is dropped."""
+    """GPU lines without the values that depend on time; everything else is dropped."""
     if not line.startswith(("gpumon_gpu_", "gpumon_source_")) or line.startswith("gpumon_gpu_process_"):
         return ""
     return line.rpartition(" ")[0] + " …\n" if VARYING.match(line) else line

@@ -59,7 +59,7 @@ def test_nothing_found_on_few_steps_says_on_how_few() -> None:
 
 
 def test_compilation_without_end_needs_no_steady_step() -> None:
-    """GIVEN 28 of 30 steps that compiled something WHEN there is no usual step yet THEN it is the cause."""
+    """GIVEN 28 of 30 steps that compiled something WHEN no step is usual yet THEN the cause is named."""
     none = {"step": Times(), "whole": Times(), "phases": (), "steps": 30, "warmup_steps": 28}
     run = run_of({}, config={"compile": {"used": True, "recompiles": 28}}, rank=none, steps=30)
     (found,) = [one for one in said(run) if one.id == "compute.recompiles"]

@@ -165,7 +165,7 @@ class Computing:
 
 @pytest.mark.skipif(not Path("/proc/thread-self/schedstat").exists(), reason="the kernel does not tell")
 def test_a_loader_that_queues_for_a_core_does_not_wait_for_data() -> None:
-    """GIVEN a core that somebody else wants too WHEN samples are computed THEN all of it is computing."""
+    """GIVEN a core that somebody else wants too WHEN samples are computed THEN it all counts as computing."""
     mine = os.sched_getaffinity(0)
     times = FetchTimes()
     other = None

@@ -108,7 +108,7 @@ def test_moments_of_another_shape_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_checkpoint_on_a_full_disk_keeps_the_one_before(tmp_path: Path) -> None:
-    # GIVEN a checkpoint, and a disk that takes no more (as /dev/full answers every write)
+    # GIVEN a checkpoint, and a disk that takes no more (/dev/full refuses every write)
     path = tmp_path / "last.pt"
     checkpoint.save(path, {"a": torch.ones(3)})
     real = checkpoint.open if hasattr(checkpoint, "open") else open

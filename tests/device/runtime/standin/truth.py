@@ -1,4 +1,5 @@
-"""What really happened: NVML's readings, `truth-<pid>.json` and `trace-<pid>.json` at the end."""
+"""What really happened: NVML readings during the run, `truth-<pid>.json` and `trace-<pid>.json` at its
+end."""
 
 import atexit
 import itertools
