@@ -1,5 +1,4 @@
-"""What really happened: NVML readings during the run, `truth-<pid>.json` and `trace-<pid>.json` at its
-end."""
+"""What really happened: NVML readings meanwhile; `truth-<pid>.json` and `trace-<pid>.json` at the end."""
 
 import atexit
 import itertools
