@@ -1,2 +1,2 @@
-"""Dashboards, Prometheus rules and their previews, as code. `python -m grafana.build` writes what a
-Grafana and a Prometheus load; everything in `json/` and the YAML in `rules/` comes from here."""
+"""Dashboards, Prometheus rules and their previews, as code. `python -m grafana.build` writes the files that
+Grafana and Prometheus load: everything in `json/` and the YAML in `rules/`."""

@@ -1,7 +1,7 @@
 """``python -m grafana.build``: writes dashboards (`json/`), Prometheus rules (`rules/*.yaml`), their page
-(docs/alerts.md), and the copies the Helm chart brings along (a chart cannot reach outside its folder).
+(docs/alerts.md), and the copies in the Helm chart (a chart cannot reach outside its folder).
 
-``--check`` writes nothing and fails when a file in the checkout is not what the code would write.
+``--check`` writes nothing and fails if a file in the checkout is not what the code would write.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def main(arguments: list[str]) -> int:
 
 
 def outputs() -> Iterator[tuple[Path, str]]:
-    """Every generated file and what belongs into it."""
+    """Every generated file and its content."""
     for path, text in _sources():
         yield path, text
         yield CHART / path.name, _compact(text) if path.suffix == ".json" else text
@@ -49,7 +49,7 @@ def outputs() -> Iterator[tuple[Path, str]]:
 
 
 def _compact(text: str) -> str:
-    """A ConfigMap that `kubectl apply` takes must fit into an annotation of 262,144 bytes."""
+    """A ConfigMap for `kubectl apply` must fit into an annotation of 262,144 bytes."""
     return json.dumps(json.loads(text), separators=(",", ":"), sort_keys=True, ensure_ascii=False) + "\n"
 
 
@@ -71,7 +71,7 @@ def alert_groups() -> dict[str, Any]:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Expressions of several lines stay readable."""
+    """Keeps multi-line expressions readable."""
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:

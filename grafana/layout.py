@@ -1,4 +1,4 @@
-"""The frame of a dashboard: sections of rows on the 24-column grid, own ids, variables, links, notes."""
+"""The frame of a dashboard: sections of rows on the 24-column grid, ids, variables, links, annotations."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from grafana.panels import DATASOURCE, Builder, Q, target
 
 COLUMNS = 24
 SCHEMA_VERSION = 41
-"""Of Grafana 11.6, which compose.yaml starts: an older Grafana reads it, and a newer one moves it on by itself."""
+"""Of Grafana 11.6, which compose.yaml starts; older versions can read it, and newer ones migrate it."""
 JOB = 'job=~"$job"'
 MACHINE = f'{JOB}, instance=~"$instance"'
-"""What the first two variables of every dashboard choose. Recorded figures of a run have no instance."""
+"""What the first two variables of every dashboard select. Recorded figures of a run have no instance."""
 TITLES = {"cluster": "Cluster", "node": "Node and GPUs", "run": "Training run", "compare": "Compare two runs"}
 CARRY = "${datasource:queryparam}&${__url_time_range}"
 RUN_URL = "/d/gpumon-run?var-run=${__data.fields.Run}&" + CARRY
@@ -39,7 +39,7 @@ NODE_URL = "/d/gpumon-node?var-instance=${__data.fields.Machine}&" + CARRY
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """Panels side by side, all of one height; each with its width."""
+    """Panels side by side at one height, each with its width."""
 
     height: int
     panels: Sequence[tuple[int, Builder]]
@@ -97,7 +97,7 @@ def _datasource() -> DatasourceVariable:
 
 
 def scope(*, many: bool = True) -> list[QueryVariable]:
-    """Scrape job and machine; `many`: several machines at once."""
+    """Scrape job and machine; with `many`, several machines at once."""
     machines = f"label_values(gpumon_build_info{{{JOB}}}, instance)"
     return [
         variable("job", "Scrape job", "label_values(gpumon_build_info, job)", many=True),
@@ -129,7 +129,7 @@ def _links(own: str) -> list[DashboardLink]:
 
 
 def note(title: str, expr: str, text: str, color: str) -> AnnotationQuery:
-    """Marks at the moments a query gives as values in milliseconds."""
+    """Marks at the times that a query returns as values in milliseconds."""
     made = AnnotationQuery().name(title).datasource(DATASOURCE).enable(True).icon_color(color).expr(expr)
     made = made.use_value_for_time(True).title_format(title).text_format(text).step("10s")
     return made.target(target(Q(expr), "Anno"))

@@ -1,4 +1,4 @@
-"""Panels with the same conventions: a unit, a description, a legend, and the datasource variable."""
+"""Panels with shared conventions: a unit, a description, a legend, and the datasource variable."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Builder = Any
 
 @dataclass(frozen=True, slots=True)
 class Q:
-    """One query: what is asked and how its answer is called."""
+    """One query: its expression and the legend of its answer."""
 
     expr: str
     legend: str = ""
@@ -80,7 +80,7 @@ def number(
     names: bool = False,
     url: str | None = None,
 ) -> Builder:
-    """A big number; with a sparkline when the query is a range."""
+    """A big number; with a sparkline if the query is a range."""
     spark = any(not query.instant for query in queries) and mapping is None and not names
     panel = basis(stat.Panel(), title, about, unit, queries).thresholds(thresholds(steps))
     panel = panel.color_scheme(by_threshold()).color_mode(BigValueColorMode.VALUE)
@@ -106,7 +106,7 @@ def lines(
     legend_right: bool = False,
     calcs: Sequence[str] = ("mean", "lastNotNull"),
 ) -> Builder:
-    """Lines over time; stacked areas when they are parts of a whole."""
+    """Lines over time; stacked areas if they are parts of a whole."""
     panel = basis(timeseries.Panel(), title, about, unit, queries)
     panel = panel.line_width(1 if stack else 2).fill_opacity(70 if stack else 8)
     panel = panel.show_points(VisibilityMode.NEVER).span_nulls(False)
@@ -142,7 +142,7 @@ def bars(
 def heat(
     title: str, about: str, unit: str, query: Q, *, scheme: str = "Oranges", axis_unit: str | None = None
 ) -> Builder:
-    """Buckets over time; the query gives one series a bucket."""
+    """Buckets over time; the query returns one series per bucket."""
     panel = basis(heatmap.Panel(), title, about, unit, [query]).calculate(False)
     panel = panel.color(
         HeatmapColorOptions().mode(HeatmapColorMode.SCHEME).scheme(scheme).steps(64).fill("dark-orange")
@@ -151,14 +151,14 @@ def heat(
 
 
 def states(title: str, about: str, unit: str, *queries: Q, mapping: ValueMap) -> Builder:
-    """One row a series, coloured by the state it is in."""
+    """One row per series, coloured by its state."""
     panel = basis(statetimeline.Panel(), title, about, unit, queries).mappings([mapping])
     panel = panel.merge_values(True).show_value(VisibilityMode.AUTO).row_height(0.85).fill_opacity(85)
     return panel.legend(VizLegendOptions().show_legend(True).placement(LegendPlacement.BOTTOM))
 
 
 def tiles(title: str, about: str, unit: str, *queries: Q, steps: Steps) -> Builder:
-    """One row a series, one tile an interval, coloured by value."""
+    """One row per series, one tile per interval, coloured by value."""
     panel = basis(statushistory.Panel(), title, about, unit, queries).thresholds(thresholds(steps))
     panel = panel.color_scheme(by_threshold()).show_value(VisibilityMode.NEVER).row_height(0.9).min(0).max(1)
     return panel.legend(VizLegendOptions().show_legend(True).placement(LegendPlacement.BOTTOM))

@@ -50,18 +50,18 @@ SEVERITY_COLORS = {"critical": "#d6293e", "warning": "#f2902b", "hint": "#4b7bab
 
 Steps = Sequence[tuple[float | None, str]]
 BUSY: Steps = ((None, "#d6293e"), (0.3, "#f2902b"), (POLICY.gpu_busy_low, "#37a35c"))
-"""Use of a GPU that trains."""
+"""For the use of a training GPU."""
 FILL: Steps = ((None, "#37a35c"), (POLICY.memory_high, "#f2902b"), (POLICY.memory_full, "#d6293e"))
-"""Something that should not run full."""
+"""For what should not run full."""
 WAIT: Steps = ((None, "#37a35c"), (POLICY.data_share, "#f2902b"), (0.4, "#d6293e"))
-"""Share of time that should be small."""
+"""For a share of time that should be small."""
 GAIN: Steps = (
     (None, "#8e8e8e"),
     (POLICY.hint_gain, "#4b7bab"),
     (POLICY.warning_gain, "#f2902b"),
     (1.5, "#d6293e"),
 )
-"""Speed-up still available: the more, the more is wrong now."""
+"""For a speed-up still available: the higher, the more is wrong now."""
 ANY_IS_BAD: Steps = ((None, "#37a35c"), (1e-9, "#d6293e"))
 SKEW: Steps = ((None, "#37a35c"), (POLICY.straggler_ratio, "#f2902b"), (1.5, "#d6293e"))
 TREND: Steps = ((None, "#d6293e"), (POLICY.trend_ratio, "#f2902b"), (0.95, "#37a35c"))
@@ -83,7 +83,7 @@ def fixed(color: str) -> list[DynamicConfigValue]:
 
 
 def words(texts: Mapping[str, str], colors: Mapping[str, str] | None = None) -> ValueMap:
-    """A value mapping: raw value → what is shown for it."""
+    """A value mapping: raw value → displayed text."""
     pairs = {
         raw: ValueMappingResult(text=text, color=(colors or {}).get(raw), index=index)
         for index, (raw, text) in enumerate(texts.items())
@@ -92,7 +92,7 @@ def words(texts: Mapping[str, str], colors: Mapping[str, str] | None = None) -> 
 
 
 def finding_words() -> ValueMap:
-    """Advice rule id → what it finds, in its own words: no series has to carry them."""
+    """Advice rule id → what it finds, in its own words, so that no series has to carry them."""
     return words({id: doc["What"].rstrip(".") for id, doc in DOCS.items()})
 
 

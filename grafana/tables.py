@@ -29,7 +29,7 @@ class Column:
 
 
 def ask(expr: str) -> Q:
-    """A query for a table: now, with labels as columns."""
+    """A query for a table: instant, with labels as columns."""
     return Q(expr, instant=True, format="table")
 
 

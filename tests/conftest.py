@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeVar
 import pytest
 from hypothesis import HealthCheck, settings
 
-# The same examples on every machine, however long they take; `make fuzz` looks for new ones.
+# The same examples on every machine, with no deadline; `make fuzz` looks for new ones.
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 settings.register_profile("same", deadline=None, derandomize=True, database=None, suppress_health_check=SLOW)
 settings.register_profile("explore", deadline=None, max_examples=2000, suppress_health_check=SLOW)
@@ -27,13 +27,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # A shell's background job ignores Ctrl-C, and so would every child the tests want to interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Locks and sockets of the daemons that tests start are not the developer's.
+# Keep locks and sockets of the daemons that tests start apart from the developer's.
 os.environ["XDG_RUNTIME_DIR"] = tempfile.mkdtemp(prefix="gpumon-tests-")
 atexit.register(shutil.rmtree, os.environ["XDG_RUNTIME_DIR"], ignore_errors=True)
 
 T = TypeVar("T")
 PATIENCE = 600.0
-"""Seconds after which something is taken to hang: no test fails for being slow."""
+"""Seconds after which something counts as hung: no test fails for being slow."""
 
 
 TIMED = (
@@ -54,7 +54,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def require_program(name: str) -> str:
-    """Path of a program the test needs; without it the test skips, under CI it fails."""
+    """Path of a program the test needs; without it the test is skipped, or fails under CI."""
     found = shutil.which(name)
     if found:
         return found
@@ -65,7 +65,7 @@ def require_program(name: str) -> str:
 
 
 def wait_for(what: Callable[[], T | Literal[False] | None], *, every: float = 0.05) -> T:
-    """Call `what` until it gives something true; fail with its last answer when it seems to hang."""
+    """Call `what` until it returns something true; fail with its last answer if it seems to hang."""
     deadline = time.monotonic() + PATIENCE
     while True:
         answer = what()
@@ -77,8 +77,8 @@ def wait_for(what: Callable[[], T | Literal[False] | None], *, every: float = 0.
 
 
 def undisturbed(test: Callable[..., None], tries: int = 5) -> Callable[..., None]:
-    """For a test that compares measured times: on a crowded machine a measurement may be disturbed, so one
-    of a few has to hold. What is really wrong fails every time."""
+    """For a test that compares measured times: on a crowded machine a measurement may be disturbed, so one of
+    a few attempts has to hold. A real fault fails every time."""
 
     @functools.wraps(test)
     def attempt(*arguments: Any, **named: Any) -> None:
@@ -92,7 +92,7 @@ def undisturbed(test: Callable[..., None], tries: int = 5) -> Callable[..., None
 
 @pytest.fixture
 def gpumon_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A ring directory of the test's own, set as GPUMON_DIR."""
+    """A ring directory just for this test, set as GPUMON_DIR."""
     directory = tmp_path / "rings"
     directory.mkdir()
     monkeypatch.setenv("GPUMON_DIR", str(directory))

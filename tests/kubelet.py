@@ -1,7 +1,6 @@
 """A kubelet for tests: a real gRPC server on a Unix socket that speaks the pod-resources API, version 1.
 
-Its messages are the published ones, with all fields of a container: what gpumon does not read is in the
-answers too.
+Its messages are the published ones, with all fields of a container, including those gpumon does not read.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ API = _messages()
 
 
 class Given(NamedTuple):
-    """Devices a container was given."""
+    """Devices given to a container."""
 
     pod: str
     devices: Sequence[str]
@@ -63,7 +62,7 @@ class Given(NamedTuple):
 
 
 class FakeKubelet:
-    """Serves `given`, which may be changed at any time, until it is left."""
+    """Serves `given`, which may be changed at any time, until the context is left."""
 
     def __init__(self, socket: Path, *given: Given) -> None:
         self.socket = socket

@@ -21,7 +21,7 @@ from sdk import ring
 from sdk.writer import RingWriter
 
 COMPUTE = {"transfer": 0.06, "forward": 0.32, "backward": 0.50, "optimizer": 0.10, "log": 0.01}
-"""Shares of what is left of the step after waiting for data; 1 % is in no phase."""
+"""Shares of what is left of the step after waiting for data; 1 % belongs to no phase."""
 TICK = 0.2
 STRAGGLE = 1.35
 SCALARS = ("cuda.allocated_bytes", "cuda.reserved_bytes", "accuracy")

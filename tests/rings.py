@@ -1,4 +1,4 @@
-"""Read a ring in a test: header, meta, scalars, and records by name."""
+"""Reads a ring in a test: header, meta, scalars, and records by name."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def read_records(fd: int, header: ring.Header) -> tuple[list[memoryview], int, i
 
 
 def read_ring(path: Path) -> RingFile:
-    """The whole ring; read + lost = written is asserted here, for every test that reads one."""
+    """The whole ring; asserts read + lost = written for every test that reads one."""
     fd = os.open(path, os.O_RDONLY)
     try:
         header = ring.read_header(fd, os.fstat(fd).st_size)

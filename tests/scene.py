@@ -95,7 +95,7 @@ def gpu(index: int = 0) -> Gpu:
 
 
 def lost_gpu(index: int = 1) -> Gpu:
-    """Its readings are the last known ones and must not come out as current."""
+    """Its readings are the last known ones and must not be shown as current."""
     return Gpu(
         index=index,
         uuid=f"GPU-{index}",
@@ -213,7 +213,7 @@ def finding() -> Finding:
 
 
 def changed(**parts: Any) -> Snapshot:
-    """The scene with other parts, and the facts that follow from them."""
+    """The scene with some parts replaced, and the facts that follow from them."""
     return facts.complete(replace(snapshot(), **parts))
 
 

@@ -1,4 +1,4 @@
-"""Other users of this machine, for tests that run as root: processes with a uid of their own."""
+"""Other users of this machine, for tests that run as root: processes with their own uid."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NEEDED = "import sdk, msgspec, uvicorn, starlette, psutil, bcrypt, yaml"
 
 
 def require_users() -> None:
-    """Only root can act for several users, who must be able to run our code; under CI that must be so."""
+    """Only root can act for several users, who must be able to run our code; CI must allow both."""
     if os.geteuid() == 0 and python() is not None:
         return
     reason = "only root can act for several users, and they must be able to use a Python with our packages"
@@ -36,7 +36,7 @@ def as_user(user: int, *arguments: str, **environment: str) -> subprocess.Popen[
 
 
 def attempt(user: int, code: str) -> str:
-    """The error a user gets when running this, or nothing."""
+    """The error a user gets when running this, or an empty string."""
     _, errors = as_user(user, "-c", code).communicate(timeout=PATIENCE)
     return errors.decode().strip().splitlines()[-1] if errors else ""
 
@@ -54,7 +54,7 @@ def _env(**more: str) -> dict[str, str]:
 
 @cache
 def python() -> str | None:
-    """A Python other users may execute and that finds our packages; None: there is none."""
+    """A Python that other users may execute and that finds our packages; None: there is none."""
     for program in (sys.executable, "/usr/bin/python3"):
         command = [program, "-c", NEEDED]
         try:

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Slurm Epilog (root, when the job has left the node): its GPUs are its no longer, and the system log gets one
-# line for each of the job's runs.
-# An epilog that fails drains the node, so this one never does, and it never waits long.
+# Slurm Epilog (root, when the job has left the node): takes the job's GPUs off the list, and writes one line per
+# run of the job to the system log.
+# A failing epilog drains the node, so this one never fails, and never waits long.
 jobs="${GPUMON_GPU_JOBS:-/run/gpumon-jobs}"
 for file in "$jobs"/*; do
     [ -n "$SLURM_JOB_ID" ] && [ -f "$file" ] || continue

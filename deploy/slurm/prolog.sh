@@ -1,7 +1,7 @@
 #!/bin/sh
-# Slurm Prolog (root, on every node of a job): the folder for rings is there even where the daemon is not yet,
-# and the daemon is told which GPUs the job was given: a file per GPU, a job id a line.
-# A prolog that fails drains the node, so this one never does.
+# Slurm Prolog (root, on every node of a job): creates the ring folder even if the daemon is not there yet, and
+# tells the daemon which GPUs the job was given: one file per GPU, one job id per line.
+# A failing prolog drains the node, so this one never fails.
 dir="${GPUMON_DIR:-/dev/shm/gpumon}"
 if [ ! -d "$dir" ]; then
     owner=root

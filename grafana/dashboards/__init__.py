@@ -1,4 +1,4 @@
-"""The four dashboards: file name → what builds it."""
+"""The four dashboards: file name → the function that builds it."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ LIVE = 'and on (job, instance, run) (gpumon_run_state{state=~"running|stalled"} 
 WHO = f'(gpumon_run_info{{{J}, user=~"$user"}} {LIVE})'
 MINE = f"on (job, run) max by (job, run) {WHO}"
 HOURS = "[$__range:30s])) / 120"
-"""Sum of a value over the range as hours: a subquery step of 30 s, 120 of them an hour."""
+"""Sum of a value over the range in hours: the subquery step is 30 s, 120 of them per hour."""
 
 ABOUT = (
     "GPUs by what they do, GPU-hours that somebody had and did not use, the runs that waste most with the "

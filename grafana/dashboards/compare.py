@@ -47,7 +47,7 @@ def build() -> Any:
 
 
 def _recorded(run: str) -> str:
-    """The same run among recorded figures, which are over all its machines."""
+    """The same run in recorded figures, which cover all its machines."""
     return run.replace(MACHINE, JOB)
 
 

@@ -1,4 +1,4 @@
-"""Annotations that several dashboards share; a query's value is the time, in ms."""
+"""Annotations shared by several dashboards; the value of each query is a time in ms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Panels about the machine under the GPUs and about the daemon: parts of the node dashboard."""
+"""Panels about the host and the daemon: parts of the node dashboard."""
 
 from __future__ import annotations
 

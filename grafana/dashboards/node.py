@@ -1,4 +1,4 @@
-"""Node and GPUs: one machine, every card, what holds it back, and the host under it."""
+"""Node and GPUs: one machine, every card, what holds it back, and its host."""
 
 from __future__ import annotations
 

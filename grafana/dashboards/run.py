@@ -90,7 +90,7 @@ def findings(selector: str) -> Builder:
 
 
 def shares(selector: str, title: str = "Share of step time by phase") -> Builder:
-    """Answers come sorted by label: the label `order` puts waiting at the bottom, compute on top of it."""
+    """Answers are sorted by label: `order` puts waiting at the bottom, with compute on top of it."""
     spent = f"rate(gpumon_rank_phase_seconds_total{{{selector}}}{RATE})"
     share = f"sum by (phase) ({spent}) / scalar(sum({spent}))"
     return lines(

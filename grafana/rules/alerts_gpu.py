@@ -1,4 +1,4 @@
-"""Alerts about GPUs: idle, held back, broken, full."""
+"""Alerts about GPUs: idle, throttled, broken, full."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _throttled(reasons: tuple[str, ...]) -> str:
 
 
 def _young_xid(codes: str) -> str:
-    """The code of the newest XID, while it is young."""
+    """The code of the newest XID, as long as it is recent."""
     return f"({codes})\nand {CARD} (time() - gpumon_gpu_xid_last_timestamp_seconds < {XID_SECONDS})"
 
 

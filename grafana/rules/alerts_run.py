@@ -1,4 +1,4 @@
-"""Alerts about training runs: slow, decaying, uneven, silent, or not to be judged."""
+"""Alerts about training runs: slow, decaying, uneven, silent, or impossible to judge."""
 
 from __future__ import annotations
 

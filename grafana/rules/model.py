@@ -31,7 +31,7 @@ def sentence(id: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Prometheus's way of writing a time."""
+    """A duration in Prometheus notation."""
     whole = round(seconds)
     return f"{whole // 60}m" if whole % 60 == 0 and whole else f"{whole}s"
 
@@ -42,7 +42,7 @@ def ratio(value: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A figure Prometheus keeps ready because dashboards of many machines ask for it."""
+    """A figure Prometheus precomputes because dashboards of many machines need it."""
 
     record: str
     expr: str
@@ -90,7 +90,7 @@ FOUND = (
     'gpumon found:{{ range printf "max by (rule) (gpumon_finding_active{run=\\"%s\\", '
     'severity=~\\"critical|warning\\"})" .Labels.run | query }} {{ .Labels.rule }}{{ end }}.'
 )
-"""Alert text: the ids of the run's findings, asked for when the alert fires."""
+"""Alert text: the ids of the run's findings, queried when the alert fires."""
 
 DASHBOARD_PATHS = {
     "run": "/d/gpumon-run?var-run={{ $labels.run }}",
@@ -100,21 +100,21 @@ DASHBOARD_PATHS = {
 
 
 def groups(named: Mapping[str, Iterable[Recording | Alert]]) -> dict[str, Any]:
-    """Rule groups as the YAML file has them; evaluated at Prometheus's own interval."""
+    """Rule groups for the YAML file; evaluated at Prometheus's own interval."""
     return {
         "groups": [{"name": name, "rules": [one.to_yaml() for one in many]} for name, many in named.items()]
     }
 
 
 def with_job(expr: str) -> str:
-    """The job a run belongs to, joined on: who is to be told, and what it is called there."""
+    """Joins the run's job: whom to notify, and what the job is called there."""
     return (
         f"({expr.strip()})\n* on (job, instance, run) group_left (name, user, slurm_job, pod) gpumon_run_info"
     )
 
 
 def with_job_of_all(expr: str) -> str:
-    """The same for a figure of a run over all its machines; its pods differ, so they are left out."""
+    """The same for a figure that covers all machines of a run; its pods differ, so they are left out."""
     return (
         f"({expr.strip()})\n* on (job, run) group_left (name, user, slurm_job) "
         "max by (job, run, name, user, slurm_job) (gpumon_run_info)"

@@ -1,4 +1,4 @@
-"""docs/alerts.md: every recording rule and alert, from the code itself."""
+"""docs/alerts.md: every recording rule and alert, generated from the code."""
 
 from __future__ import annotations
 

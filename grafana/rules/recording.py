@@ -1,7 +1,7 @@
-"""Figures kept ready for dashboards of many machines: what each GPU does, what is wasted, and by whom.
+"""Figures precomputed for dashboards of many machines: what each GPU does, what is wasted, and by whom.
 
-Conditions of a GPU are exclusive, and a GPU whose use the card does not tell is `unknown`, not idle.
-Everything is joined by (job, instance, …): the same uuid or run on two machines stays two.
+A GPU has exactly one condition, and a GPU whose card does not report its use is `unknown`, not idle.
+Everything is joined by (job, instance, …), so the same uuid or run on two machines stays separate.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from grafana.rules.model import POLICY, Recording, ratio
 from monitor.advice.evidence.ranks import WAITS
 
 IDLE_USE = POLICY.gpu_unused
-"""Use below this is none at all, as for `job.gpu_idle`."""
+"""Use below this counts as none, as for `job.gpu_idle`."""
 CARD = "on (job, instance, uuid)"
 WINDOW = "5m"
 
@@ -47,7 +47,7 @@ def _conditions() -> list[Recording]:
 SHARED = (
     "gpumon_gpu_run / on (job, instance, uuid) group_left () count by (job, instance, uuid) (gpumon_gpu_run)"
 )
-"""A GPU two runs share counts half for each."""
+"""A GPU shared by two runs counts half for each."""
 
 GPU = (
     Recording(

@@ -1,7 +1,7 @@
-"""The process beside a notebook's cell (gpumon/notebook/ starts it): ``python -m monitor.cli.cell RUN``.
+"""The process beside a notebook's cell (started by gpumon/notebook/): ``python -m monitor.cli.cell RUN``.
 
-It writes a JSON object a line: ``line`` while the cell runs; ``text`` and ``html``, the report, when a line
-on stdin (or its end) says that the cell is over.
+It writes one JSON object per line: ``line`` while the cell runs; ``text`` and ``html``, the report, once a
+line on stdin (or its end) says that the cell is over.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from monitor.report.report import Report
 from monitor.report.watch import RunWatcher
 
 COLUMNS = 110
-"""A choice: what fits below a cell on a common screen."""
+"""Chosen: what fits below a cell on a common screen."""
 
 
 class CellLine:
     """The state of the run, as a line the notebook shows."""
 
     def draw(self, run: Run | None) -> None:
-        from monitor.report.live_line import line  # with the first reading
+        from monitor.report.live_line import line  # only when there is a first reading
 
         if run is not None and run.steps:
             _tell(line=line(run, COLUMNS))

@@ -1,4 +1,4 @@
-"""`gpumon completion SHELL`: a script that completes commands and their options, made from the commands.
+"""`gpumon completion SHELL`: a script that completes commands and their options, generated from the commands.
 
 bash: ``eval "$(gpumon completion bash)"`` in ~/.bashrc; zsh likewise in ~/.zshrc; fish: ``gpumon completion
 fish | source`` in config.fish. The script is static: completing a word starts no Python.
@@ -10,7 +10,7 @@ import argparse
 
 SHELLS = ("bash", "zsh", "fish")
 RUNS = ("show", "report", "compare", "export")
-"""Commands whose words are runs."""
+"""Commands that take runs as arguments."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -23,7 +23,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def words() -> dict[str, list[str]]:
-    """Command → what may follow it: its options, and fixed words."""
+    """Command → what may follow it: its options and fixed words."""
     from monitor.cli.help import TOPICS
     from monitor.cli.main import COMMANDS, command_parser
 
@@ -57,7 +57,7 @@ complete -o default -F _gpumon gpumon"""
 
 
 def zsh() -> str:
-    """By way of bash's: zsh can do both."""
+    """Through bash's completion, which zsh supports."""
     return f"autoload -Uz compinit bashcompinit && compinit -u && bashcompinit\n{bash()}"
 
 

@@ -1,4 +1,4 @@
-"""`gpumon doctor`: check this machine and say what to do about what is wrong."""
+"""`gpumon doctor`: check this machine and say how to fix what is wrong."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from monitor.terminal import PLAIN, Terminal, wrapped
 OPTIONS = ("dir", "listen", "socket", "store", "web_config")
 WORDS = (("PASS", "passed"), ("WARN", "warning(s)"), ("FAIL", "failed"), ("SKIP", "skipped"))
 WIDEST = 100
-"""Columns of a sentence, in a pipe too."""
+"""Widest text, also when piped."""
 TONES = {"PASS": "healthy", "WARN": "warning", "FAIL": "critical", "SKIP": "dim"}
 
 
@@ -47,7 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     if args.gpu_selftest:
-        from monitor.cli import gpu_selftest  # not for a check of the machine: it watches runs
+        from monitor.cli import gpu_selftest  # only here: it watches runs
 
         return gpu_selftest.run(args.python, args.output, as_json=args.json)
     context = Context(
@@ -85,7 +85,7 @@ def as_json(results: Sequence[tuple[Check, Result]]) -> str:
 
 
 def as_text(results: Sequence[tuple[Check, Result]], on: Terminal = PLAIN) -> str:
-    """Readable without colour: the status is a word, the remedy is a line of its own."""
+    """Readable without colour: the status is a word, the remedy is on its own line."""
     width = max(len(item.id) for item, _ in results)
     blocks = [line for item, result in results for line in _block(item, result, width, on)]
     counts = count(results)

@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def all_steps(source: RunSource, run: str, rank: int) -> Steps:
-    """Page by page: a long run has more steps than one answer holds."""
+    """Page by page: a long run has more steps than one response holds."""
     found = source.steps(run, rank=rank)
     page = found
     while len(page.step) >= MAX_STEPS:

@@ -1,7 +1,7 @@
 """`gpumon doctor --gpu-selftest`: does gpumon tell the truth on this card?
 
 Five training loops whose bottleneck is known by construction run under the usual instrumentation. What gpumon
-says about each is held against what torch's profiler and events say without it (`sdk/gpu_selftest.py`).
+says about each is compared with what torch's profiler and events say without it (`sdk/gpu_selftest.py`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from monitor.terminal import table
 
 SCRIPT = Path(sdk.ring.__file__).with_name("gpu_selftest.py")
 STEPS = 300
-"""Of ten milliseconds: three seconds a loop, besides starting torch."""
+"""Of ten milliseconds each: three seconds per loop, plus starting torch."""
 PREPARE_SECONDS = 300
 
 
@@ -42,7 +42,7 @@ def run(python: str | None, output: Path | None, *, as_json: bool = False) -> in
 
 
 def measure(python: str, loops: Sequence[str] = tuple(LOOPS)) -> Answer:
-    """Run these loops. Raises `UserError` when there is no device, or a loop does not run."""
+    """Run these loops. Raises `UserError` if there is no device or a loop does not run."""
     _progress("sizes for this card …")
     card = _prepared(python)
     outcomes = []
@@ -72,7 +72,7 @@ def _prepared(python: str) -> dict[str, Any]:
 
 
 def _printed(out: str, errors: str) -> dict[str, Any]:
-    """What the script has printed in its last line."""
+    """What the script printed on its last line."""
     try:
         said: dict[str, Any] = json.loads(out.splitlines()[-1])
     except (ValueError, IndexError):

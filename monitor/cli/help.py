@@ -69,7 +69,7 @@ def _overview() -> Iterator[str]:
 
 
 def _rule(topic: str, width: int) -> Iterator[str]:
-    """From the rule's own words; an unknown topic is an error that names near ones."""
+    """From the rule's own documentation; an unknown topic is an error that suggests similar ones."""
     from monitor.advice.rule import all_rules
     from monitor.cli.main import COMMANDS
 

@@ -1,4 +1,4 @@
-"""`gpumon` alone: what goes on here now, and what to do next."""
+"""`gpumon` alone: what is going on here, and what to do next."""
 
 from __future__ import annotations
 

@@ -19,12 +19,12 @@ from monitor.model.errors import UserError
 
 NOT_FOUND = 127
 NOT_EXECUTABLE = 126
-"""Both as a shell has them."""
+"""The exit codes a shell uses."""
 _FORWARDED = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGCONT", "SIGWINCH")
 
 
 def command_words(given: Sequence[str]) -> list[str]:
-    """The command after ``--``; a script that is not executable is run by our Python."""
+    """The command after ``--``; a script that is not executable is run with our Python."""
     words = list(given[1:] if given and given[0] == "--" else given)
     if not words:
         raise UserError("no command to run", hint="gpumon run -- python train.py")
@@ -38,7 +38,7 @@ def command_words(given: Sequence[str]) -> list[str]:
 
 
 def launch_environment(name: str | None) -> dict[str, str]:
-    """The environment that makes every Python below it watch itself as soon as it imports torch."""
+    """An environment in which every Python process starts recording itself as soon as it imports torch."""
     environment = dict(os.environ)
     autostart = str(_sdk_folder() / "autostart")
     inherited = [part for part in environment.get("PYTHONPATH", "").split(os.pathsep) if part]
@@ -52,7 +52,7 @@ def launch_environment(name: str | None) -> dict[str, str]:
 
 
 def _sdk_folder() -> Path:
-    """Beside `monitor`, wherever that is installed; a script's own `sdk` must not be mistaken for ours."""
+    """Next to `monitor`, wherever that is installed; a script's own `sdk` must not be mistaken for ours."""
     folder = Path(monitor.__file__).parent.parent / "sdk"
     if not (folder / "autostart").is_dir():
         raise UserError("gpumon's sdk package is missing", hint="pip install --force-reinstall gpumon-train")
@@ -60,7 +60,7 @@ def _sdk_folder() -> Path:
 
 
 def run_child(words: list[str], environment: dict[str, str], stdout: int | None = None) -> int:
-    """Run to the end; the exit code as a shell gives it (128 + n for signal n)."""
+    """Run to the end; returns the exit code a shell would (128 + n for signal n)."""
     child = subprocess.Popen(words, env=environment, stdout=stdout)
     with _forwarding(child):
         code = child.wait()
@@ -70,8 +70,8 @@ def run_child(words: list[str], environment: dict[str, str], stdout: int | None 
 
 
 def _note_interrupt(environment: dict[str, str]) -> None:
-    """The process had no time to say that somebody ended it: we know, so we say it."""
-    from monitor.runs.closing import mark_interrupted  # not before the child runs: psutil takes its time
+    """Mark the run as interrupted: the process had no time to say so itself."""
+    from monitor.runs.closing import mark_interrupted  # only once the child runs: psutil is slow to import
     from sdk.ring import default_directory
 
     mark_interrupted(Path(default_directory()), environment["GPUMON_RUN_ID"])
@@ -79,7 +79,7 @@ def _note_interrupt(environment: dict[str, str]) -> None:
 
 @contextlib.contextmanager
 def _forwarding(child: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Hand signals on. Ctrl-C and Ctrl-\\ reach the child from the terminal by itself."""
+    r"""Forward signals. Ctrl-C and Ctrl-\ reach the child directly from the terminal."""
 
     def forward(number: int, frame: FrameType | None) -> None:
         with contextlib.suppress(ProcessLookupError):

@@ -1,8 +1,8 @@
-"""The `gpumon` command. A command is one module here with `configure(parser)` and `run(args)`, and a line in
-`COMMANDS` below.
+"""The `gpumon` command. Each command is one module here with `configure(parser)` and `run(args)`, and a line
+in `COMMANDS` below.
 
-Modules are imported only when their command is asked for: importing Textual alone costs more than
-`gpumon status` may take.
+Modules are imported only for their own command: importing Textual alone takes longer than `gpumon status`
+may.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ HOME = "home"
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one sentence, and what may have been meant."""
+    """Says in one sentence what is wrong, and what may have been meant."""
 
     def error(self, message: str) -> NoReturn:
         raise UserError(message, hint=self._meant(message) or f"{self.prog} --help")
 
     def _meant(self, message: str) -> str:
-        """The nearest option to one that does not exist."""
+        """The closest match to an option that does not exist."""
         unknown = [word.partition("=")[0] for word in message.split() if word.startswith("--")]
         known = [option for option in self._option_string_actions if option.startswith("--")]
         near = [one for word in unknown for one in difflib.get_close_matches(word, known, 1)]
@@ -63,7 +63,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def build_parser(command: str | None) -> argparse.ArgumentParser:
-    """The parser, with the options of `command` only: the other modules stay unimported."""
+    """The parser, with the options of `command` only, so that the other modules stay unimported."""
     parser = Parser(
         prog="gpumon",
         description="Why is the GPU not busy, what to change, what it will gain, and whether it did.",
@@ -82,7 +82,7 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
 
 
 def _parsed(arguments: list[str]) -> argparse.Namespace:
-    """Options are judged by the command's own parser, so that it can say what was meant."""
+    """The command's own parser checks the options, so that it can suggest what was meant."""
     chosen = arguments[0]
     if not chosen.startswith("-") and chosen not in COMMANDS:
         near = difflib.get_close_matches(chosen, COMMANDS, 1)
@@ -102,7 +102,7 @@ def command_parser(name: str) -> argparse.ArgumentParser:
 
 
 def _module(name: str) -> ModuleType:
-    """A command named as a keyword of Python has an underscore behind its module's name."""
+    """If the command is a Python keyword, its module's name ends in an underscore."""
     return importlib.import_module(
         f"monitor.cli.{name}_" if keyword.iskeyword(name) else f"monitor.cli.{name}"
     )
@@ -125,7 +125,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        # The reader (head, less) has gone; nothing more to say, and no traceback at exit either.
+        # The reader (head, less) has gone: there is nothing more to say, and no traceback at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 

@@ -1,4 +1,4 @@
-"""For a terminal or file that is not UTF-8: the nearest plain characters, and never a failure."""
+"""For terminals and files that are not UTF-8: the closest plain characters, and never a failure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _plain(error: UnicodeError) -> tuple[str, int]:
 
 
 def use() -> None:
-    """For standard output and error, each if it needs it."""
+    """Applies to standard output and error, each only if needed."""
     codecs.register_error(HANDLER, _plain)
     for stream in (sys.stdout, sys.stderr):
         encoding = (getattr(stream, "encoding", None) or "utf-8").lower().replace("-", "")

@@ -1,4 +1,4 @@
-"""`gpumon profile RUN`: a running job takes a window of torch's profiler, and the diagnosis follows."""
+"""`gpumon profile RUN`: make a running job record a torch.profiler window, then diagnose it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from monitor.traces import Trace, read
 
 STEPS, MOST_STEPS = 5, 1000
 TIMEOUT = 300
-"""A choice: seconds until an answer must be there."""
+"""Chosen: seconds to wait for an answer."""
 LOOK_EVERY = 0.1
 ENDED = ("ended", "failed", "killed")
 PERFETTO = "https://ui.perfetto.dev"
@@ -41,7 +41,7 @@ class Answer(msgspec.Struct, frozen=True):
     run: str
     files: tuple[str, ...]
     diagnosis: trace.Answer | None
-    """None: there is no device's work in the traces."""
+    """None: the traces contain no device work."""
     schema: int = 1
 
 
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _rings(found: Run, folders: Sequence[Path], wanted: int | None) -> dict[int, Path]:
-    """Rank → its ring, of those on this machine."""
+    """Rank → its ring, for the ranks on this machine."""
     ranks = sorted({one.rank for one in found.ranks})
     if found.state in ENDED:
         raise UserError(f"run {found.id} is over; only a running one can be profiled")
@@ -102,7 +102,7 @@ def _rings(found: Run, folders: Sequence[Path], wanted: int | None) -> dict[int,
 
 
 def _files(output: Path | None, found: Run, ranks: Sequence[int]) -> dict[int, Path]:
-    """Rank → its trace file; readers find the rank in the name."""
+    """Rank → its trace file; readers take the rank from the name."""
     base = output or Path(f"{found.name}-{time.strftime('%H%M%S')}.json.gz")
     if not base.name.endswith((".json", ".json.gz")):
         raise UserError(f"{base} is no name for a trace", hint="it ends with .json or .json.gz")
@@ -124,7 +124,7 @@ def _asked(path: Path, rank: int, stack: contextlib.ExitStack) -> ProfileRequest
 
 
 def _place(asked: Sequence[ProfileRequest], args: argparse.Namespace, found: Run) -> None:
-    """Several ranks take the same steps, so that their collectives can be compared."""
+    """All ranks record the same steps, so that their collectives can be compared."""
     wish = make_wish(asked, found.step.p50, steps=args.steps, stacks=args.stacks, timeout=args.timeout)
     for request in asked:
         request.place(wish)
@@ -132,7 +132,7 @@ def _place(asked: Sequence[ProfileRequest], args: argparse.Namespace, found: Run
 
 
 def _wait(asked: Sequence[ProfileRequest], timeout: float) -> None:
-    """Until all have written. Raises `UserError` when one refuses, dies, or does not answer in time."""
+    """Wait until all have written. Raises `UserError` if one refuses, dies, or does not answer in time."""
     deadline = time.monotonic() + timeout
     before = {request.rank: request.steps for request in asked}
     shown: dict[int, str] = {}
@@ -181,7 +181,7 @@ def _fetch(request: ProfileRequest, target: Path) -> None:
 
 @contextlib.contextmanager
 def _until_terminated() -> Iterator[None]:
-    """A request to terminate withdraws what was asked, as Ctrl-C does."""
+    """SIGTERM withdraws the request, as Ctrl-C does."""
 
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""`gpumon report RUN`: a run as a document to keep and to send: one HTML file, Markdown or JSON."""
+"""`gpumon report RUN`: a run as a document to keep or send: one HTML file, Markdown or JSON."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _layout(dossier: Dossier, args: argparse.Namespace) -> tuple[str, str]:
 
 
 def file_name(text: str) -> str:
-    """An id as part of a file's name: other users may have chosen it."""
+    """An id as part of a file name, sanitised because other users may have chosen it."""
     return (
         "".join(letter if letter.isalnum() or letter in "-_.@" else "-" for letter in text).lstrip(".")
         or "run"

@@ -1,7 +1,7 @@
-"""`gpumon run -- COMMAND…`: run a training script under gpumon, no code change.
+"""`gpumon run -- COMMAND…`: run a training script under gpumon, without code changes.
 
-The command gets our environment and nothing else changes for it: the same terminal, stdin, process
-group, signals, and its exit code is ours. What we have to say comes afterwards, on stderr.
+The command gets our environment and nothing else changes for it: same terminal, stdin, process group and
+signals, and its exit code is ours. Our own output comes afterwards, on stderr.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _become(words: list[str], environment: dict[str, str]) -> None:
-    """Nothing to say afterwards: then there need not be two processes."""
+    """There is nothing to say afterwards, so one process is enough."""
     sys.stdout.flush()
     os.execvpe(words[0], words, environment)
 
@@ -77,7 +77,7 @@ def _watched(words: list[str], environment: dict[str, str], args: argparse.Names
 
 
 def _track(report: Report, program: str) -> None:
-    """With the Python that trained, if the command says which; its exit code is not ours to change."""
+    """Uses the Python that trained, if the command names it; never changes the command's exit code."""
     from monitor.cli.track import track
     from monitor.model import settings
 

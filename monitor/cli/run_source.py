@@ -1,4 +1,4 @@
-"""Where `runs`, `show` and `compare` get their runs: a daemon when one answers, else rings and history."""
+"""Where `runs`, `show` and `compare` get their runs: a daemon if one answers, otherwise rings and history."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Answer = TypeVar("Answer")
 
 
 class RunSource(Protocol):
-    """What the commands ask, of a daemon or of the files."""
+    """What the commands ask of a daemon or of the files."""
 
     def rows(self, *, limit: int, state: str | None = None) -> list[RunRow]: ...
     def record(self, wanted: str) -> RunRecord: ...
@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser, *, json: bool = True) -> None:
 
 @contextlib.contextmanager
 def open_runs(args: argparse.Namespace, *, write: bool = False) -> Iterator[RunSource]:
-    """A daemon that was named must answer; one that was not is asked when it is there."""
+    """A daemon that was named must answer; otherwise one is asked if it is there."""
     with contextlib.ExitStack() as stack:
         yield _daemon(args, stack) or stack.enter_context(local_catalog(settings.load(args), write=write))
 
@@ -64,7 +64,7 @@ def _daemon(args: argparse.Namespace, stack: contextlib.ExitStack) -> RunSource 
 
 
 class DaemonRuns:
-    """The runs a daemon knows, by its API."""
+    """The runs a daemon knows, through its API."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -94,7 +94,7 @@ class DaemonRuns:
         return self._history(f"/api/v1/runs/{quote(run, safe='')}/steps?{question}", Steps) or Steps()
 
     def _history(self, path: str, kind: type[Answer]) -> Answer | None:
-        """A daemon may keep no history: then there is none to show."""
+        """A daemon may keep no history; then there is none to show."""
         try:
             return msgspec.convert(self._client.get_json(path), kind)
         except UserError as error:

@@ -16,7 +16,7 @@ from monitor.pipeline.pipeline import Pipeline
 from monitor.terminal import Terminal
 
 SETTLE_SECONDS = 0.4
-"""Rates need two readings; this far apart they are good to a few per cent."""
+"""Rates need two readings; this far apart they are accurate to a few per cent."""
 OWN_OPTIONS = ("source", "gpus", "scenario", "dir", "interval", "policy")
 
 
@@ -40,14 +40,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def show_once(args: argparse.Namespace) -> Snapshot:
-    """What goes on now, as text; returns what was shown."""
+    """Print what is going on now; returns what was shown."""
     snapshot, origin = next(_snapshots(args))
     _show(snapshot, origin, again=False)
     return snapshot
 
 
 def _snapshots(args: argparse.Namespace) -> Iterator[tuple[Snapshot, str]]:
-    """From the daemon when one answers; a daemon that was named must answer."""
+    """From the daemon if one answers; a daemon that was named must answer."""
     client = None if _asks_for_own(args) else Client(args.connect)
     if client is not None:
         with client:
@@ -64,7 +64,7 @@ def _snapshots(args: argparse.Namespace) -> Iterator[tuple[Snapshot, str]]:
 
 
 def _asks_for_own(args: argparse.Namespace) -> bool:
-    """``gpumon status --source simulated`` is about a reading of its own, not the daemon's."""
+    """``gpumon status --source simulated`` asks for readings of its own, not the daemon's."""
     return not args.connect and (args.option_source is not None or args.option_scenario is not None)
 
 

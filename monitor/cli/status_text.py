@@ -1,4 +1,4 @@
-"""The text of `gpumon status`: one line a GPU, one paragraph a run, the findings that gain most."""
+"""The text of `gpumon status`: one line per GPU, one paragraph per run, the findings that gain most."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from monitor.terminal import COLORS, PLAIN, Terminal, plain, wrapped
 
 FINDINGS_SHOWN = 5
 HANG = " " * 9
-"""Below a finding's severity."""
+"""Aligns with the text after a finding's severity."""
 PHASES_SHOWN = 5
 FIGURES_WIDTH = 62
-"""What the figures of a GPU's line need beside its name."""
+"""Room for a GPU's figures beside its name."""
 
 
 def render(snapshot: Snapshot, origin: str, width: int | None, on: Terminal = PLAIN) -> str:
-    """The whole answer. No line is longer than `width`; without one, nothing is broken or cut."""
+    """The whole answer. No line is longer than `width`; if it is None, nothing is wrapped or cut."""
     lines = [*_head(snapshot, origin), *_gpus(snapshot, width), *_host(snapshot.host), *_runs(snapshot)]
     lines += [*_findings(snapshot), *_lost(snapshot)]
     return "".join(f"{line}\n" for text in lines for line in _fitted(text, width, on))
 
 
 def _fitted(text: str, width: int | None, on: Terminal) -> Iterator[str]:
-    """One entry as lines of plain text, what follows the first indented below its words."""
+    """One entry as lines of plain text; continuation lines are indented below its text."""
     text = plain(text)
     tone = text.partition(" ")[0] if text[:1] != " " else ""
     if width is None or len(text) <= width:
@@ -54,7 +54,7 @@ def _fitted(text: str, width: int | None, on: Terminal) -> Iterator[str]:
 
 
 def _cut(line: str, width: int) -> str:
-    """A single word may be longer than the terminal."""
+    """A single word may be longer than the terminal is wide."""
     return line if len(line) <= width else line[: width - 1] + "…"
 
 
@@ -149,7 +149,7 @@ def _speeds(run: Run) -> Iterator[str]:
 
 
 def _findings(snapshot: Snapshot) -> Iterator[str]:
-    """Those of live runs and of the machine, in the engine's order, equal ones as one."""
+    """Findings of live runs and of the machine, in the engine's order, with duplicates merged."""
     live = [finding for finding in groups.leads(snapshot) if finding.live]
     if not live:
         return

@@ -22,7 +22,7 @@ class Answer(Struct, frozen=True):
 
     findings: tuple[Finding, ...]
     late_rank: LateRank | None
-    """None with one rank, or when the ranks' collectives cannot be compared."""
+    """None with one rank, or if the ranks' collectives cannot be compared."""
     reports: tuple[TraceReport, ...]
     schema: int = 1
 
@@ -42,13 +42,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     answer = judge([read(file) for file in args.files], last_step=args.last_step)
-    written = text(answer, args.rank)  # also with --json: a rank that is not there is a mistake
+    written = text(answer, args.rank)  # also with --json: asking for a missing rank is an error
     sys.stdout.write((encode(answer).decode() if args.json else written) + "\n")
     return 0
 
 
 def judge(traces: Sequence[Trace], *, last_step: bool = False) -> Answer:
-    """The diagnosis of some ranks together."""
+    """The joint diagnosis of several ranks."""
     reports = [analyse(trace, rank=at, last_step=last_step) for at, trace in enumerate(traces)]
     _check_ranks(reports)
     reports.sort(key=lambda report: report.rank)
@@ -56,7 +56,7 @@ def judge(traces: Sequence[Trace], *, last_step: bool = False) -> Answer:
 
 
 def text(answer: Answer, rank: int | None = None) -> str:
-    """What people read of it, with the details of one rank."""
+    """The text version, with the details of one rank."""
     return "\n".join(render(answer.reports, answer.findings, _detailed(answer.reports, rank)))
 
 
@@ -72,7 +72,7 @@ def _check_ranks(reports: Sequence[TraceReport]) -> None:
 
 
 def _detailed(reports: Sequence[TraceReport], rank: int | None) -> TraceReport:
-    """The report shown in full."""
+    """The report to show in full."""
     if rank is None:
         return max(reports, key=lambda report: report.devices[0].temporal.idle_ratio)
     found = next((report for report in reports if report.rank == rank), None)

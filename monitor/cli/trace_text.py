@@ -145,7 +145,7 @@ def _bar(name: str, ratio: float, length: float) -> str:
 
 
 def _categories(device: Device) -> str:
-    """The categories people know from Holistic Trace Analysis, as shares of the idle time."""
+    """The categories known from Holistic Trace Analysis, as shares of the idle time."""
     idle, time = device.idle, device.temporal
     if not time.idle_seconds:
         return "no idle time"
@@ -261,7 +261,7 @@ def _kernels(report: TraceReport) -> Iterator[str]:
 
 
 def _plain(name: str) -> str:
-    """A kernel's name without the parts that all of them have."""
+    """A kernel's name without the parts all of them share."""
     for part in ("void ", "(anonymous namespace)::", "at::native::", "at::detail::"):
         name = name.replace(part, "")
     return name

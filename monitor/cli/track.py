@@ -1,8 +1,8 @@
-"""`gpumon track RUN`: a run's figures and findings into the W&B, MLflow or TensorBoard run of its script.
+"""`gpumon track RUN`: write a run's figures and findings into the W&B, MLflow or TensorBoard run of its
+script.
 
-The libraries are those of the Python that trained: a process of its own does the writing (sdk/track.py).
-Where to write is what the run itself noted, so it is taken from one's own rings and history only, never from
-a daemon.
+The libraries belong to the Python that trained, so a separate process does the writing (sdk/track.py). The
+run itself recorded where to write; that is read only from one's own rings and history, never from a daemon.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def track(wanted: str, python: str, chosen: settings.Settings) -> int:
-    """Also at the end of `gpumon run --track`."""
+    """Also used at the end of `gpumon run --track`."""
     with local_catalog(chosen) as catalog:
         dossier = gather(catalog, wanted)
     answers = _write(dossier, targets(dossier), python)

@@ -1,4 +1,4 @@
-"""`gpumon train RECIPE …`: one of the five optimized trainers, in its own process."""
+"""`gpumon train RECIPE …`: run one of the five optimized trainers, in its own process."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _hosts(args: argparse.Namespace) -> Sequence[tuple[str, str | None]]:
-    """URLs with names; a named daemon need not answer, one that does not is shown as such."""
+    """URLs with names; a named daemon that does not answer is shown as such."""
     from monitor.tui.feed import hosts_file
 
     named: list[tuple[str, str | None]] = [(url, None) for url in args.connect]
@@ -92,7 +92,7 @@ def _hosts(args: argparse.Namespace) -> Sequence[tuple[str, str | None]]:
 
 
 def _asks_for_own(args: argparse.Namespace) -> bool:
-    """``gpumon tui --source simulated`` is about readings of its own, not the daemon's."""
+    """``gpumon tui --source simulated`` asks for readings of its own, not the daemon's."""
     asked = args.option_source is not None or args.option_scenario is not None
     return asked and not os.environ.get(CONNECT_VARIABLE)
 

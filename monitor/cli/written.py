@@ -8,7 +8,7 @@ from monitor.model.errors import UserError
 
 
 def write_file(text: str, target: str) -> None:
-    """Raises `UserError` when it cannot be written."""
+    """Raises `UserError` if it cannot be written."""
     if target == "-":
         sys.stdout.write(text)
         return

@@ -1,1 +1,1 @@
-"""The long-running process: ticks, serves, ends in order."""
+"""The long-running process: ticks, serves, and shuts down in order."""

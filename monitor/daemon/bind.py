@@ -1,5 +1,5 @@
-"""The port and the socket of a daemon. A second daemon is told who holds it; the socket a dead daemon left
-behind is replaced."""
+"""The daemon's port and socket. A second daemon is told who holds them; a socket left by a dead daemon is
+replaced."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from monitor.model.owner import own_uid, user_name
 from monitor.model.paths import runtime_directory
 
 BACKLOG = 128
-"""As most servers: connections waiting to be accepted."""
+"""Connections waiting to be accepted; what most servers use."""
 
 
 def bind_tcp(listen: str) -> socket.socket:
@@ -65,7 +65,7 @@ def bind_unix(path: Path, mode: int = 0o600) -> socket.socket:
 
 
 def _make_folder(folder: Path) -> None:
-    """Our own runtime directory must be private; where the user puts a socket is the user's choice."""
+    """Our own runtime directory must be private; elsewhere the user decides."""
     if folder == runtime_directory():
         make_private(folder)
     else:
@@ -100,7 +100,7 @@ def _peer_pid(probe: socket.socket) -> int | None:
 
 
 def release_unix(path: Path, inode: int) -> None:
-    """Remove the socket file, unless another daemon has put its own there meanwhile."""
+    """Remove the socket file, unless another daemon has put its own there in the meantime."""
     with contextlib.suppress(OSError):
         if path.lstat().st_ino == inode:
             path.unlink()

@@ -7,7 +7,7 @@ from monitor.model.errors import EXIT_CONFLICT, UserError
 
 
 def in_use(what: str, who: Owner | None) -> UserError:
-    """Something a daemon needs exclusively is in use; names the holder where it is known."""
+    """Something a daemon needs exclusively is in use; names the holder if known."""
     if who is None:
         name = "another process"
     else:

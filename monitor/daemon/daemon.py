@@ -1,4 +1,4 @@
-"""The daemon: a thread that ticks, an event loop that serves, and an orderly end of both."""
+"""The daemon: a thread that ticks, an event loop that serves, and an orderly shutdown of both."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from monitor.web.service import Service
 from monitor.web.webconfig import NO_WEB_CONFIG, WebConfig, load_web_config
 
 EXIT_SECONDS = 1.5
-"""After this long the process ends even if the driver holds a thread."""
+"""After this long the process exits even if the driver holds a thread."""
 PREPARE_SECONDS = 60.0
-"""A choice: how long to wait for a snapshot before asking again."""
+"""Chosen: how long to wait for a snapshot before asking again."""
 SWITCH_SECONDS = 0.001
-"""How long the thread that ticks may keep the one that answers waiting: five times as often as by default."""
+"""How long the tick thread may keep the serving thread waiting: a fifth of Python's default."""
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 if TYPE_CHECKING:
@@ -46,8 +46,8 @@ log = logging.getLogger("gpumon")
 
 
 def next_due(due: float, now: float, interval: float) -> tuple[float, int]:
-    """When the tick after the one that was due at `due` is to begin, always on the same grid, and how
-    many ticks are left out because their time has passed."""
+    """When the tick after the one due at `due` begins, always on the same grid, and how many ticks are
+    skipped because their time has passed."""
     following = due + interval
     if now <= following:
         return following, 0
@@ -56,8 +56,8 @@ def next_due(due: float, now: float, interval: float) -> tuple[float, int]:
 
 
 class Ticker(threading.Thread):
-    """Calls the pipeline on a fixed grid. A tick that takes too long, or a suspended machine, costs
-    ticks (counted); they are never made up for."""
+    """Calls the pipeline on a fixed grid. If a tick takes too long or the machine is suspended, ticks are
+    skipped and counted, never made up for."""
 
     def __init__(self, pipeline: Pipeline, service: Service, died: Callable[[], object]) -> None:
         super().__init__(name="gpumon-tick", daemon=True)
@@ -68,7 +68,7 @@ class Ticker(threading.Thread):
         self._stop_event = threading.Event()
 
     def run(self) -> None:
-        """A daemon that cannot tick must end, not serve old data: whoever runs it starts it anew."""
+        """A daemon that cannot tick must exit rather than serve old data; its supervisor restarts it."""
         try:
             self._tick_until_stopped(self._pipeline.settings.interval)
         finally:
@@ -89,7 +89,7 @@ class Ticker(threading.Thread):
 
 
 def run_daemon(settings: Settings) -> int:
-    """Serve until a signal. Raises `UserError` when another daemon is already running."""
+    """Serve until a signal. Raises `UserError` if another daemon is already running."""
     web = load_web_config(settings.web_config) if settings.web_config else NO_WEB_CONFIG
     raise_descriptor_limit()
     sys.setswitchinterval(SWITCH_SECONDS)
@@ -106,7 +106,7 @@ def run_daemon(settings: Settings) -> int:
 
 
 def _open_store(settings: Settings, stack: contextlib.ExitStack) -> Store | None:
-    """The history; the store reports when it cannot be written, and nothing else is affected."""
+    """The history; the store itself reports when it cannot be written, and nothing else is affected."""
     if settings.store is None:
         return None
     from monitor.store.store import Store
@@ -160,7 +160,7 @@ async def _serve(
 
 
 async def _announce(service: Service, settings: Settings, tcp: socket.socket | None, web: WebConfig) -> None:
-    """Once there is a first snapshot: one line that says what is watched, and ready for systemd."""
+    """Once there is a first snapshot: log what is watched, and tell systemd we are ready."""
     served = await service.feed.after(0, 60.0)
     if served is None:
         return
@@ -206,7 +206,7 @@ def watched(snapshot: Snapshot) -> str:
 
 
 def _exit_in_any_case(unix: Path | None) -> None:
-    """A driver that hangs in a thread must not hold the process: history is crash-safe."""
+    """A driver call that hangs in a thread must not keep the process alive; the history is crash-safe."""
 
     def leave() -> None:
         log.warning("a thread does not end, leaving it behind")
@@ -220,7 +220,7 @@ def _exit_in_any_case(unix: Path | None) -> None:
 
 
 def notify(state: str) -> None:
-    """Tell systemd, when it started us and wants to know (Type=notify)."""
+    """Notify systemd, if it started us with Type=notify."""
     address = os.environ.get("NOTIFY_SOCKET")
     if not address:
         return

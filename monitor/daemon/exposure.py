@@ -12,7 +12,7 @@ log = logging.getLogger("gpumon")
 
 
 def warn_if_exposed(settings: Settings, web: WebConfig) -> None:
-    """Unless the user passed --insecure."""
+    """Does nothing if the user passed --insecure."""
     missing = what_is_missing(settings.listen, web)
     if missing and not settings.insecure:
         log.warning(

@@ -1,5 +1,5 @@
-"""One daemon a user and ring directory. The lock is in the runtime directory, where nobody else can put a
-file in its place, or hold it."""
+"""One daemon per user and ring directory. The lock is in the runtime directory, where nobody else can replace
+or hold it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ELSEWHERE = "set XDG_RUNTIME_DIR to a directory that only you can write to"
 
 
 class DirectoryLock:
-    """Held as long as the process lives; the kernel frees it when the process dies."""
+    """Held as long as the process lives; the kernel releases it when the process dies."""
 
     def __init__(self, directory: Path) -> None:
         _make_ring_directory(directory)
@@ -60,7 +60,7 @@ def _make_ring_directory(directory: Path) -> None:
 
 
 def _open_own(path: Path) -> int:
-    """The lock file, made if need be. Raises `UserError` when it, or its directory, could be another's."""
+    """The lock file, created if needed. Raises `UserError` if it or its directory could be someone else's."""
     try:
         make_private(path.parent)
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -76,7 +76,7 @@ def _open_own(path: Path) -> int:
 
 
 def make_private(directory: Path) -> None:
-    """Make the directory if need be. Raises `UserError` when others could replace what is in it."""
+    """Create the directory if needed. Raises `UserError` if others could replace its contents."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = directory.lstat()
     if not stat.S_ISDIR(found.st_mode):

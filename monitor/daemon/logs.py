@@ -11,13 +11,13 @@ from typing import ClassVar
 
 REPEAT_SECONDS = 60.0
 REMEMBERED = 256
-"""Choices: a repeated line is logged once a minute; this many different ones are remembered."""
+"""Chosen: a repeated line is logged once a minute; this many different ones are remembered."""
 CROWDED = ("asyncio", "uvicorn.error")
-"""Loggers whose lines clients can make any number of: garbage was sent, no descriptor is left."""
+"""Loggers that clients can flood: with garbage requests, or by using up the file descriptors."""
 
 
 def set_up_logging(verbose: bool) -> None:
-    """To stderr; under systemd with its priority prefix, since the journal adds the time itself."""
+    """Logs to stderr; under systemd with its priority prefix and without the time, which the journal adds."""
     journal = "JOURNAL_STREAM" in os.environ
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
@@ -37,12 +37,12 @@ class _JournalFormatter(logging.Formatter):
 
 
 class Repeats(logging.Filter):
-    """Lets a line through once a minute, then with how often it came in between."""
+    """Lets a line through once a minute, adding how often it was suppressed in between."""
 
     def __init__(self) -> None:
         super().__init__()
         self._last: OrderedDict[str, tuple[float, int]] = OrderedDict()
-        """Line → when it was let through, how many were not since."""
+        """Line → when it was last let through, and how many were suppressed since."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         line = record.getMessage().partition("\n")[0]

@@ -1,4 +1,4 @@
-"""The HTTP servers of a daemon: one per endpoint (TCP, Unix socket), serving the same application."""
+"""The daemon's HTTP servers: one per endpoint (TCP, Unix socket), serving the same application."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from monitor.web.service import Service
 from monitor.web.webconfig import NO_WEB_CONFIG, WebConfig
 
 KEEP_ALIVE_SECONDS = 75
-"""Longer than a usual scrape interval, so that a scraper keeps its connection."""
+"""Longer than a usual scrape interval, so that scrapers keep their connection."""
 
 
 class Server(uvicorn.Server):
-    """Sleeps until it is told to stop, where uvicorn would wake ten times a second to check."""
+    """Sleeps until told to stop, where uvicorn would wake ten times a second to check."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -42,7 +42,7 @@ class Server(uvicorn.Server):
 def make_servers(
     service: Service, web: WebConfig, tcp: socket.socket | None, unix: socket.socket | None
 ) -> list[tuple[Server, socket.socket]]:
-    """One server per endpoint: TLS and passwords are for TCP, file permissions guard the socket."""
+    """One server per endpoint: TLS and passwords are for TCP; file permissions guard the socket."""
     app = create_app(service)
     servers = []
     if tcp is not None:

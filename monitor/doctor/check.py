@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from monitor.model.snapshot import Snapshot
 
 MODULES = ("software", "names", "gpu", "storage", "service", "machine", "calibration")
-"""Where checks are, in the order in which they are shown."""
+"""The modules with checks, in display order."""
 
 Status = Literal["PASS", "WARN", "FAIL", "SKIP"]
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a check found. A warning or a failure always says what to do about it."""
+    """What a check found. Warnings and failures always say what to do."""
 
     status: Status
     detail: str
@@ -51,13 +51,13 @@ def failed(detail: str, remedy: str, **facts: Any) -> Result:
 
 @dataclass
 class Context:
-    """What checks look at. Slow answers are asked for once and shared between checks."""
+    """What checks look at. Slow answers are obtained once and shared between checks."""
 
     settings: Settings
     connect: str | None = None
     deep: bool = False
     calibrate: bool = False
-    """Measure what work costs, instead of showing what was measured."""
+    """Measure what work costs, instead of showing the last measurement."""
     python: str | None = None
     """The interpreter that trains; None: ours."""
     roots: Roots = field(default_factory=Roots)
@@ -80,7 +80,7 @@ class Context:
             return error
 
     def daemon_url(self) -> str | None:
-        """The daemon meant by the options given: socket before port, as every command does it."""
+        """The daemon the options refer to: socket before port, as in every command."""
         chosen = self.connect or os.environ.get("GPUMON_CONNECT")
         if chosen:
             return chosen
@@ -93,7 +93,7 @@ class Context:
 class Check:
     id: str
     title: str
-    """What is looked at, for people and for the table in docs/doctor.md."""
+    """What is checked, for people and for the table in docs/doctor.md."""
     run: Callable[[Context], Result]
 
 
@@ -101,7 +101,7 @@ _registry: dict[str, Check] = {}
 
 
 def check(id: str, title: str) -> Callable[[Callable[[Context], Result]], Callable[[Context], Result]]:
-    """Register a check. Ids are promised to scripts: never rename one."""
+    """Register a check. Scripts rely on the ids: never rename one."""
 
     def register(function: Callable[[Context], Result]) -> Callable[[Context], Result]:
         if id in _registry:
@@ -113,19 +113,19 @@ def check(id: str, title: str) -> Callable[[Callable[[Context], Result]], Callab
 
 
 def all_checks() -> tuple[Check, ...]:
-    """Every check, in the order in which they are shown."""
+    """Every check, in display order."""
     for name in MODULES:
         importlib.import_module(f"monitor.doctor.{name}")
     return tuple(sorted(_registry.values(), key=_place))
 
 
 def _place(item: Check) -> int:
-    """By module; within one, as written, since sorting keeps that order."""
+    """By module; within a module as written, because sorting is stable."""
     return MODULES.index(item.run.__module__.rpartition(".")[2])
 
 
 def run_check(item: Check, context: Context) -> Result:
-    """One check; what the machine refuses while it is looked at is an answer, not a crash."""
+    """Run one check; if the machine refuses to be examined, that is an answer, not a crash."""
     try:
         return item.run(context)
     except (OSError, ValueError) as error:

@@ -98,7 +98,7 @@ def device_permissions(context: Context) -> Result:
 
 
 def device_nodes(directory: Path) -> list[Path]:
-    """Character devices of the driver; in /dev/nvidia-caps lie MIG's, which not everybody may open."""
+    """The driver's character devices, without MIG's in /dev/nvidia-caps, which not everybody may open."""
     found = sorted(directory.glob("nvidia*"))
     return [node for node in found if re.match(r"nvidia(\d+|ctl|-uvm)$", node.name) and _is_device(node)]
 
@@ -121,7 +121,7 @@ def kernel_driver(context: Context) -> str | None:
 
 
 def nvidia_cards(context: Context) -> list[str]:
-    """Display and 3D controllers of NVIDIA on the PCI bus, driver or not."""
+    """NVIDIA display and 3D controllers on the PCI bus, with or without a driver."""
     found = []
     for device in sorted((context.roots.sys / "bus/pci/devices").glob("*")):
         vendor, kind = read_text(device / "vendor"), read_text(device / "class")

@@ -1,4 +1,4 @@
-"""What the self-test on a GPU expects of each loop, and whether what gpumon said agrees with the truth."""
+"""What the GPU self-test expects of each loop, and whether gpumon's answer agrees with the truth."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from monitor import __version__
 from monitor.model.run import Device, Run
 
 POINTS = 0.05
-"""A choice: how far the idle share may be from the truth."""
+"""Chosen: how far the idle share may be from the truth."""
 ALARMS = ("input.", "transfer.", "compute.launch_bound", "compute.sync_every_step")
-"""Findings a loop without a fault must not get."""
+"""Findings a healthy loop must not get."""
 
 
 class Expected(Struct, frozen=True):
-    """What is true of a loop."""
+    """The truth about a loop."""
 
     what: str
     bounds: tuple[str, ...]
     findings: tuple[str, ...] = ()
-    """One that begins like this must be there."""
+    """There must be a finding with one of these prefixes."""
     alarms: bool = True
 
 
@@ -58,7 +58,7 @@ class Outcome(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """The file to send: no names of people, machines or folders are in it."""
+    """The file to send; it contains no names of people, machines or folders."""
 
     card: dict[str, Any]
     loops: tuple[Outcome, ...]
@@ -72,7 +72,7 @@ class Answer(Struct, frozen=True):
 def judge(
     loop: str, step_seconds: float, kernel_seconds: float, run: Run | None, ids: tuple[str, ...]
 ) -> Outcome:
-    """Hold what gpumon said, its findings by id, against the truth."""
+    """Compare what gpumon said, and the ids of its findings, with the truth."""
     expected = LOOPS[loop]
     device = run.ranks[0].device_times if run is not None and run.ranks else Device()
     truth = max(0.0, 1 - kernel_seconds / step_seconds)

@@ -16,15 +16,15 @@ from monitor.model.host import Cgroup
 from monitor.model.units import number, seconds, size
 
 INITIAL_PID_NAMESPACE = "pid:[4026531836]"
-"""The kernel gives the machine's own pid namespace this fixed number."""
+"""The kernel's fixed number for the machine's own pid namespace."""
 OLDEST_WALL_TIME = 1_704_067_200
 """2024-01-01: a clock before that has not been set."""
 SLOW_CLOCK_NS = 1000
 """Reading a clock takes tens of nanoseconds; a microsecond means a system call."""
 SMALL_MEMORY = 256 << 20
-"""A choice: a daemon with many runs fits."""
+"""Chosen: enough for a daemon with many runs."""
 DRIFT_SECONDS = 0.05
-"""How long the two clocks are watched."""
+"""How long to watch the two clocks."""
 NO_NAME = "(no id visible)"
 
 
@@ -66,7 +66,7 @@ def describe(limits: Cgroup) -> str:
 
 
 def short(name: str) -> str:
-    """Ids as the runtimes themselves show them."""
+    """Ids as the container runtimes show them."""
     return name[:12] if len(name) == 64 else name
 
 
@@ -155,7 +155,7 @@ def _synchronised(facts: dict[str, Any]) -> Result:
 
 
 def clock_drift(span: float) -> float:
-    """How far the two clocks move apart in a short while: 0 on a sane machine."""
+    """How far the two clocks drift apart in a short time: 0 on a sane machine."""
     wall, mono = time.time(), time.monotonic()
     time.sleep(span)
     return (time.time() - wall) - (time.monotonic() - mono)
@@ -189,7 +189,7 @@ class _Timex(ctypes.Structure):
 
 
 def kernel_time_state() -> tuple[bool, float] | None:
-    """Whether the kernel's clock is synchronised, and its offset in seconds; None: it does not tell."""
+    """Whether the kernel's clock is synchronised, and its offset in seconds; None if it does not say."""
     if not sys.platform.startswith("linux"):
         return None
     unsynchronised, in_nanoseconds = 0x40, 0x2000

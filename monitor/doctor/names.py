@@ -1,4 +1,4 @@
-"""Checks whether another project has taken a name of ours."""
+"""Checks whether another project uses one of our package names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from monitor.doctor.software import DISTRIBUTION
 
 PACKAGES = ("gpumon", "sdk", "monitor", "trainers")
 SECONDS = 30.0
-"""A choice: a Python starts in far less than a second, also from a slow disk."""
+"""Chosen: Python starts in far less than a second, even from a slow disk."""
 _WHERE = """
 import importlib.util, json
 def where(name):
@@ -30,7 +30,7 @@ REMEDIES = {
 
 @check("names", "whether a folder here or another package hides one of ours")
 def names(context: Context) -> Result:
-    """A script's folder comes first on its path: what it is given there is what it imports."""
+    """A script's folder comes first on its path, so packages there hide ours."""
     try:
         found = ask_python(_WHERE % (PACKAGES,), SECONDS)
     except ProbeError as error:
@@ -51,7 +51,7 @@ def _ours(name: str) -> Path:
 
 
 def _installed_over() -> Result:
-    """Another distribution may have written its package over ours."""
+    """Another distribution may have installed its package over ours."""
     others = sorted({one.name for one in metadata.distributions() if _has_our_files(one)} - {DISTRIBUTION})
     if others:
         return warned(

@@ -1,6 +1,6 @@
 """Checks that may hang or import a lot run in a separate process, with a deadline.
 
-A hung driver puts whoever asks it into a sleep that no signal ends, so the child is left behind then.
+A hung driver puts its caller into a sleep that no signal ends; in that case the child is left behind.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from monitor.model.units import duration
 
 NVML_SECONDS = 10.0
 TORCH_SECONDS = 90.0
-"""Choices: NVML answers in well below a second, importing torch from a cold disk may take a minute."""
+"""Chosen: NVML answers in well under a second; importing torch from a cold disk may take a minute."""
 
 _NVML = """
 import json, pynvml as n
@@ -51,7 +51,7 @@ print(json.dumps(answer))
 
 @dataclass(frozen=True, slots=True)
 class NvmlAnswer:
-    """What NVML said; `error` when it said nothing useful."""
+    """What NVML said; `error` if it said nothing useful."""
 
     driver: str | None = None
     cuda: str | None = None
@@ -70,7 +70,7 @@ class ProbeHung(ProbeError):
 
 
 def ask_python(code: str, seconds: float) -> dict[str, Any]:
-    """Run `code` in a fresh interpreter; its last line of output is the answer, in JSON."""
+    """Run `code` in a fresh interpreter; the last line of its output is the answer, as JSON."""
     child = subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -88,7 +88,7 @@ def ask_python(code: str, seconds: float) -> dict[str, Any]:
 
 
 def _abandon(child: subprocess.Popen[str]) -> None:
-    """Kill, wait a moment, and go on even when the child sleeps inside the driver."""
+    """Kill, wait a moment, and carry on even if the child sleeps inside the driver."""
     child.kill()
     try:
         child.communicate(timeout=1.0)

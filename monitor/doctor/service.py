@@ -19,9 +19,9 @@ from monitor.model.snapshot import Snapshot
 from monitor.model.units import duration
 
 SOCKET_PATH_BYTES = 107
-"""What fits the kernel's address structure."""
+"""The limit of the kernel's address structure."""
 CLOCK_SKEW_SECONDS = 10.0
-"""The daemon may be on another machine, whose clock need not be ours."""
+"""The daemon may be on another machine with a different clock."""
 
 
 @check("port", "the daemon's TCP address is free, or a gpumon daemon has it")
@@ -55,7 +55,7 @@ def _taken(host: str, listen: str, error: OSError) -> Result:
 
 
 def _exposed(context: Context, host: str, listen: str) -> Result | None:
-    """Beyond loopback without a web-config file everybody on the network can read it."""
+    """Outside loopback and without a web-config file, everybody on the network can read it."""
     if is_loopback(host) or context.settings.web_config is not None or context.settings.insecure:
         return None
     return warned(
@@ -66,7 +66,7 @@ def _exposed(context: Context, host: str, listen: str) -> Result | None:
 
 
 def try_to_bind(host: str, number: int) -> OSError | None:
-    """Bind and release at once. None: it worked."""
+    """Bind and release at once. None: success."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         if os.name == "posix":

@@ -14,7 +14,7 @@ from monitor.doctor.probes import ProbeError, ask_torch
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)\s*(?:.*?>=\s*([\d.]+))?")
 OLDEST_TORCH = "2.4"
 DISTRIBUTION = "gpumon-train"
-"""What `pip` knows us by: the name of the command was taken."""
+"""Our name on PyPI; the command's name was taken."""
 
 
 @check("python", "Python version")
@@ -75,7 +75,7 @@ def _torch_deep(context: Context) -> Result:
 
 
 def _requirements() -> list[str]:
-    """Our own requirements, without those of extras."""
+    """Our own requirements, without those of the extras."""
     try:
         lines = metadata.requires(DISTRIBUTION) or []
     except metadata.PackageNotFoundError:

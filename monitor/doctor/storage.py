@@ -14,9 +14,9 @@ from monitor.model.units import size
 
 RING_BYTES_LOW = 64 << 20
 RING_BYTES_MIN = 8 << 20
-"""A ring starts with about 1 MiB and may grow to 64."""
+"""A ring starts at about 1 MiB and may grow to 64."""
 SHM_BYTES_SMALL = 1 << 30
-"""A choice: a few workers with batches of images fill a gigabyte."""
+"""Chosen: a few workers with batches of images fill a gigabyte."""
 NETWORK_KINDS = frozenset(
     ("nfs", "nfs4", "cifs", "smb3", "lustre", "gpfs", "beegfs", "ceph", "fuse.sshfs", "9p")
 )
@@ -44,7 +44,7 @@ def _ring_directory(context: Context, path: Path) -> Result:
 
 
 def _missing_directory(path: Path, elsewhere: str) -> Result:
-    """Trainers and the daemon make it themselves, if somebody lets them."""
+    """Trainers and the daemon create it themselves, if permissions allow."""
     parent = next(above for above in path.parents if above.exists())
     error = try_to_write(parent) if parent.is_dir() else f"{parent} is not a directory"
     if error:
@@ -53,7 +53,7 @@ def _missing_directory(path: Path, elsewhere: str) -> Result:
 
 
 def _unsafe(path: Path) -> Result | None:
-    """In a directory open to all without the sticky bit anybody can replace anybody's rings."""
+    """In a world-writable directory without the sticky bit, anybody can replace anybody's rings."""
     found = path.stat()
     mode = stat.S_IMODE(found.st_mode)
     if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
@@ -128,7 +128,7 @@ def history(context: Context) -> Result:
 
 
 def try_to_write(directory: Path) -> str | None:
-    """Really make a file: permissions, read-only mounts and quotas all show. None: it worked."""
+    """Actually create a file, which reveals permissions, read-only mounts and quotas. None: success."""
     try:
         with tempfile.TemporaryFile(dir=directory, prefix=".gpumon-doctor-") as file:
             file.write(b"\0" * 4096)
@@ -142,7 +142,7 @@ def free_bytes(path: Path) -> int:
 
 
 def filesystem(context: Context, path: Path) -> str | None:
-    """Kind of the file system `path` lies on, by the longest mount point above it."""
+    """Type of the file system `path` is on, by the longest mount point above it."""
     real, best, kind = os.path.realpath(path), "", None
     for line in (read_text(context.roots.proc / "self/mountinfo") or "").splitlines():
         left, _, right = line.partition(" - ")

@@ -1,1 +1,1 @@
-"""A run, or two runs side by side, as a document to keep and to send: HTML, Markdown, JSON."""
+"""One run, or two side by side, as a document to keep or send: HTML, Markdown, JSON."""

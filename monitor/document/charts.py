@@ -1,7 +1,7 @@
-"""Charts as SVG that keeps its text readable at any width: shapes are stretched, words are not.
+"""Charts as SVG whose text stays readable at any width: shapes stretch, words do not.
 
-The outer picture has no view box, so that its text stays as it is; the shapes are in an inner one that is
-as wide as the page. No chart is cut off at its top, and a chart of a share goes from 0 to 1.
+The outer picture has no view box, so its text is not scaled; the shapes are in an inner picture that fills
+the page width. No chart is cut off at the top, and a chart of a share runs from 0 to 1.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from monitor.document.scale import Scale
 from monitor.model.since_start import Point
 
 WIDE, HIGH = 1000.0, 100.0
-"""Of the inner picture, in its own units."""
+"""Size of the inner picture, in its own units."""
 TOP, BELOW = 14, 20
-"""Pixels above the plot, and for the marks of the time below it."""
+"""Pixels above the plot, and below it for the time labels."""
 
 
 class Shape(NamedTuple):
-    """Something drawn: path data, its class, and what a reader sees when pointing at it."""
+    """A drawn shape: path data, class, and tooltip."""
 
     path: str
     class_: str
@@ -28,7 +28,7 @@ class Shape(NamedTuple):
 
 
 class Note(NamedTuple):
-    """A word at a place of the horizontal axis, with a line through the plot."""
+    """A label at a position on the horizontal axis, with a line through the plot."""
 
     at: float
     text: str
@@ -69,14 +69,14 @@ def _path(shape: Shape) -> Markup:
 
 
 def _grid(up: Scale | None, height: int) -> Markup:
-    """Lines across, and the ground line."""
+    """Horizontal grid lines, and the base line."""
     places = [_row(height * (1.0 - tick.at)) for tick in (up.ticks if up is not None else ())]
     lines = [tag("line", x1=0, x2="100%", y1=y, y2=y, class_="grid") for y in places]
     return join((*lines, tag("line", x1=0, x2="100%", y1=_row(height), y2=_row(height), class_="ground")))
 
 
 def _numbers(up: Scale | None, height: int) -> Markup:
-    """Each above the left end of its line, and above what is drawn."""
+    """Each number sits above the left end of its grid line, drawn over the data."""
     ticks = up.ticks if up is not None else ()
     return join(
         tag("text", tick.text, x=2, y=_row(height * (1.0 - tick.at) - 3), class_="mark") for tick in ticks
@@ -119,7 +119,7 @@ def _percent(part: float) -> str:
 
 
 def _short(value: float) -> str:
-    """A coordinate with two digits behind the point at most."""
+    """A coordinate with at most two decimals."""
     text = str(round(value, 2))
     return text.removesuffix(".0")
 
@@ -128,13 +128,13 @@ def _short(value: float) -> str:
 
 
 def block(left: float, right: float, low: float, high: float) -> str:
-    """A rectangle, by places from 0 to 1."""
+    """A rectangle; coordinates run from 0 to 1."""
     x, x2, y, y2 = left * WIDE, right * WIDE, (1.0 - low) * HIGH, (1.0 - high) * HIGH
     return f"M{_short(x)} {_short(y)}H{_short(x2)}V{_short(y2)}H{_short(x)}Z"
 
 
 def line(points: Sequence[Point], across: Scale, up: Scale) -> str:
-    """A line that stops where a value is missing."""
+    """A line that breaks where a value is missing."""
     return "".join(
         "M"
         + "L".join(f"{_short(across.place(x) * WIDE)} {_short((1.0 - up.place(y)) * HIGH)}" for x, y in run)
@@ -143,7 +143,7 @@ def line(points: Sequence[Point], across: Scale, up: Scale) -> str:
 
 
 def area(points: Sequence[Point], across: Scale, up: Scale, lower: Sequence[Point] = ()) -> str:
-    """What is below a line; with `lower`, what is between the two."""
+    """The area below a line; with `lower`, the area between the two."""
     path = ""
     floors = dict(lower)
     for run in _unbroken(points):
@@ -173,7 +173,7 @@ def _unbroken(points: Sequence[Point]) -> list[list[tuple[float, float]]]:
 
 
 def strip(parts: Iterable[tuple[float, str, str]], label: str, height: int = 28) -> Markup:
-    """One bar of all parts side by side: (share, class, what a reader sees when pointing at it)."""
+    """One bar with all parts side by side: (share, class, tooltip)."""
     left, blocks = 0.0, []
     for share, class_, title in parts:
         place, wide = _percent(left), _percent(share)
@@ -184,7 +184,7 @@ def strip(parts: Iterable[tuple[float, str, str]], label: str, height: int = 28)
 
 
 def bar(share: float, class_: str) -> Markup:
-    """A share of a row's width; an empty track behind it."""
+    """A share of the row's width, over an empty track."""
     full = tag("rect", x=0, y=0, width="100%", height=10, class_="track", rx=2)
     part = tag("rect", x=0, y=0, width=_percent(min(1.0, share)), height=10, class_=class_, rx=2)
     return tag("svg", full, part, class_="bar", width="100%", height=10, aria_hidden="true")
@@ -193,8 +193,8 @@ def bar(share: float, class_: str) -> Markup:
 def ranged(
     low: float, likely: float, high: float, realised: float | None, text: Callable[[float], str]
 ) -> Markup:
-    """A predicted range with its likely value, and what came of it, on a scale from no gain to a little more
-    than the largest."""
+    """A predicted range with its likely value and the realised gain, on a scale from no gain to slightly
+    above the largest value."""
     top = max(high, realised or 1.0, 1.05) * 1.05
     place = [_percent((max(1.0, one) - 1.0) / (top - 1.0)) for one in (low, likely, high, realised or 1.0)]
     wide = _percent((max(high, 1.0) - max(low, 1.0)) / (top - 1.0))

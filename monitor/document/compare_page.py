@@ -86,7 +86,7 @@ def _figures(found: Comparison) -> Markup:
 
 
 def _time(a: Dossier, b: Dossier) -> Markup:
-    """Both on one scale: what is shorter is shorter."""
+    """Both on one scale, so that their lengths can be compared."""
     axis = scale.of_time(max(one.account.seconds for one in (a, b)))
     strips = [join(_strip(letter, one, axis)) for letter, one in (("A", a), ("B", b))]
     shown = [part for one in (a, b) for part in one.account.parts if visible(part.share)]
@@ -113,7 +113,7 @@ def _phases(found: Comparison) -> Markup | None:
 
 
 def _phase(one: PhaseChange, axis: scale.Scale) -> list[Markup | str]:
-    """Above, paler, what it took in A; below what it takes in B."""
+    """The upper, paler bar is A; the lower one is B."""
     color = paint("step", one.name)
     bars = (
         charts.bar(axis.place(one.before_seconds), f"{color} faded"),
@@ -129,7 +129,7 @@ def _phase(one: PhaseChange, axis: scale.Scale) -> list[Markup | str]:
 
 
 def _rates(a: Dossier, b: Dossier) -> Markup | None:
-    """Both rates over each run's own time."""
+    """Both throughputs, each over its own run's time."""
     lines = [(one, points(one.stretches, lambda window: window.samples_per_second)) for one in (a, b)]
     values = [value for _, line in lines for _, value in line if value is not None]
     if any(len(line) < 2 for _, line in lines):

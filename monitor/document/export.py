@@ -18,7 +18,7 @@ MICROSECONDS = 1e6
 
 
 def columns(steps: Steps) -> dict[str, list[Any]]:
-    """By name; the unit is in the name. A step's own time beside its phases' is in none of them."""
+    """Columns by name; the name contains the unit. Step time outside all phases has no column of its own."""
     named = {f"phase_{name}_seconds": values for name, values in steps.phases.items()}
     return {
         "step": steps.step,
@@ -74,7 +74,7 @@ def _parquet(named: dict[str, list[Any]], run: Run, rank: int) -> bytes:
 
 
 def _trace(steps: Steps, run: Run, rank: int) -> str:
-    """As chrome://tracing and ui.perfetto.dev read it."""
+    """In the format chrome://tracing and ui.perfetto.dev read."""
     events = [*_named(run, rank), *_events(steps, rank)]
     told = {
         "run": run.id,

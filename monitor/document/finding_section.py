@@ -1,4 +1,4 @@
-"""The part of a report that says what to change: findings with evidence, remedy, price and promise."""
+"""The part of a report that says what to change: findings with evidence, remedy, price and predicted gain."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _promise(finding: Finding, kept: Entry | None) -> Markup | None:
 
 
 def _remedy(remedy: Remedy) -> Markup:
-    """What to do; what that does to the training; what it costs; what not to do."""
+    """What to do, what it does to the training, what it costs, and what not to do."""
     return join(
         (
             tag("p", tag("b", "Remedy. "), prose(remedy.summary)) if remedy.summary else None,
@@ -86,7 +86,7 @@ def _evidence(finding: Finding) -> Markup | None:
 
 
 def kept(dossier: Dossier) -> Markup | None:
-    """What was promised to earlier runs of the script, and this run has shown."""
+    """Predictions made for earlier runs of the script that this run has put to the test."""
     if not dossier.kept:
         return None
     return section("Promises of earlier runs that this one has tested", tag("div", map(_kept, dossier.kept)))

@@ -1,4 +1,4 @@
-"""All runs as a page, the newest first, each with a way to its report and to what it was before."""
+"""All runs as a page, newest first, each linked to its report and to a comparison with the previous run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _empty() -> Markup:
 
 
 def _forerunners(rows: Sequence[RunRow]) -> dict[RunRow, RunRow]:
-    """Run → the run of the same name before it."""
+    """Run → the previous run of the same name."""
     found, later = {}, dict[str, RunRow]()
     for row in rows:
         if row.name in later:

@@ -1,4 +1,4 @@
-"""The parts of a report about what lay beneath: GPUs, cores, memory, and how the loss went."""
+"""The parts of a report about the hardware (GPUs, cores, memory) and about the loss."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ WINDOWS: tuple[tuple[str, Callable[[Window], float | None], Text], ...] = (
 
 
 def beneath(dossier: Dossier) -> Markup | None:
-    """Small charts on one time axis. What nobody read is not there."""
+    """Small charts on one time axis; figures nobody recorded are left out."""
     charts_made = [*_of_run(dossier), *_of_gpus(dossier), *_of_host(dossier)]
     if not charts_made:
         return None
@@ -78,7 +78,7 @@ def _small(dossier: Dossier, title: str, values: list[Point], text: Text) -> Mar
 
 
 def loss(dossier: Dossier) -> Markup | None:
-    """Of the first rank, as the script told it."""
+    """Loss of the first rank, as the script reported it."""
     values = points(dossier.stretches, lambda window: window.loss)
     known = [value for _, value in values if value is not None]
     if len(known) < 2:

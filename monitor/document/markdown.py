@@ -31,7 +31,7 @@ def run_markdown(dossier: Dossier) -> str:
 
 
 def plain(text: str) -> str:
-    """A name or a sentence that Markdown leaves as it is, on one line."""
+    """A name or sentence on one line, escaped so that Markdown does not interpret it."""
     return " ".join(text.split()).translate(SPECIAL)
 
 
@@ -55,7 +55,7 @@ def _head(dossier: Dossier) -> Iterator[str]:
 
 
 def rows(head: Sequence[str], body: Sequence[Sequence[str]], right: Sequence[int] = ()) -> Iterator[str]:
-    """A table; `right` are aligned to the right."""
+    """A table; the columns in `right` are right-aligned."""
     yield "| " + " | ".join(head) + " |"
     yield "|" + "|".join("---:" if at in right else "---" for at in range(len(head))) + "|"
     for row in body:

@@ -1,4 +1,4 @@
-"""HTML and SVG as text. Whatever is not markup already is escaped: names and code come from other people."""
+"""HTML and SVG as text. Anything that is not markup is escaped: names and code come from other people."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ VOID = frozenset(("br", "hr", "meta", "line", "path", "rect"))
 
 
 class Markup(str):
-    """Text that may go into the document as it is."""
+    """Text that may go into the document unescaped."""
 
     __slots__ = ()
 
@@ -19,8 +19,8 @@ Children = Child | Iterable[Child]
 
 
 def tag(name: str, /, *children: Children, **attributes: object) -> Markup:
-    """``tag("a", "text", href="#x")``; an attribute's name has ``_`` for ``-`` and may end in one (`class_`).
-    One that is None is left out."""
+    """``tag("a", "text", href="#x")``. In attribute names ``_`` becomes ``-`` and a trailing one is dropped
+    (`class_`); attributes that are None are omitted."""
     given = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(str(value))}"'
         for key, value in attributes.items()
@@ -30,7 +30,7 @@ def tag(name: str, /, *children: Children, **attributes: object) -> Markup:
 
 
 def join(children: Iterable[Children]) -> Markup:
-    """Everything one after the other, what is None left out."""
+    """All children in order; None is skipped."""
     return Markup("".join(map(_one, children)))
 
 
@@ -43,13 +43,13 @@ def _one(child: Children) -> str:
 
 
 def _plain(text: str) -> str:
-    """Without what no document may hold, whatever a user's file is called."""
+    """Without the control characters no document may contain, whatever a user's file is called."""
     return text if text.isprintable() else "".join(c if c.isprintable() or c == "\n" else " " for c in text)
 
 
 def document(title: str, style: str, body: Markup, scripts: Sequence[str] = (), **marks: object) -> str:
-    """A whole page that asks for nothing from outside. One without scripts forbids them itself, wherever
-    it is opened; `marks` are attributes of its body."""
+    """A whole page that loads nothing from outside. A page without scripts forbids them itself, wherever it
+    is opened; `marks` are attributes of its body."""
     policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
     head = join(
         (

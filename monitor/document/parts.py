@@ -1,4 +1,4 @@
-"""What every part of a document uses: sections, tables, legends, the colour of a phase."""
+"""Shared by all parts of a document: sections, tables, legends, the colour of a phase."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ ORDER = (
     "data", "transfer", "forward", "backward", "sync", "grad_norm", "optimizer", "zero_grad", "log",
     "between", "other", "validate", "checkpoint",
 )  # fmt: skip
-"""Phases from the bottom of a stack to its top: in the order of a step, what is beside it last."""
+"""Phases from the bottom of a stack to its top: in step order, those outside the step last."""
 PAINTED = frozenset(("data", "transfer", "forward", "backward", "optimizer", "validate", "checkpoint", "log"))
 
 
 def style() -> str:
-    """The one style sheet of all documents; it goes into each of them."""
+    """The one style sheet of all documents; each includes it."""
     return resources.files(__package__).joinpath("document.css").read_text(encoding="utf-8")
 
 
 def style_within(place: str) -> str:
-    """The same for the part of a page that `place` selects. Named twice, it wins over the page's own."""
+    """The same for the part of a page that `place` selects. Named twice, it overrides the page's own."""
     own = re.sub(r":root\b|(?<![\w-])body(?= \{)", "&", style())
     return f"{place}{place} {{\n{own}}}\n"
 
 
 def navigation(ways: Iterable[tuple[str, str]]) -> Markup:
-    """(words, address) of the other pages of a daemon."""
+    """Links to the daemon's other pages: (words, address)."""
     return tag("nav", tag("b", "gpumon"), (tag("a", words, href=address) for words, address in ways))
 
 
@@ -45,7 +45,7 @@ def section(title: str, *children: Markup | None, note: str = "", id: str | None
 
 
 def legend(entries: Iterable[tuple[str, str]]) -> Markup:
-    """(text, class of its colour)"""
+    """Entries are (text, class of its colour)."""
     return tag(
         "p",
         (tag("span", tag("i", class_=f"key {class_}"), text) for text, class_ in entries),
@@ -56,7 +56,7 @@ def legend(entries: Iterable[tuple[str, str]]) -> Markup:
 def table(
     head: Sequence[str], rows: Iterable[Sequence[Markup | str]], *, figures: Sequence[int] = ()
 ) -> Markup:
-    """Columns in `figures` are numbers: aligned to the right."""
+    """Columns in `figures` are numbers, aligned to the right."""
 
     def cell(name: str, at: int, content: Markup | str) -> Markup:
         return tag(name, content, class_="figure" if at in figures else None)
@@ -68,12 +68,12 @@ def table(
 
 
 def pairs(entries: Iterable[tuple[str, str]]) -> Markup:
-    """Names and values, two columns that flow."""
+    """Names and values in columns that reflow."""
     return tag("dl", (tag("div", tag("dt", name), tag("dd", value)) for name, value in entries))
 
 
 def prose(text: str) -> Markup:
-    """A sentence in which `code` stands between backticks."""
+    """A sentence with `code` between backticks."""
     pieces = text.split("`")
     if len(pieces) % 2 == 0:
         return join((text,))
@@ -81,7 +81,7 @@ def prose(text: str) -> Markup:
 
 
 def change(text: str) -> Markup:
-    """A code change: lines that go and lines that come in their colours."""
+    """A code change, with removed and added lines in their colours."""
     kinds = {"+": "add", "-": "cut", "@": "at"}
     lines = (tag("span", f"{line}\n", class_=kinds.get(line[:1])) for line in text.splitlines())
     return tag("pre", tag("code", lines))

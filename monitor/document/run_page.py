@@ -1,4 +1,4 @@
-"""A run as one HTML file: nothing is fetched, nothing is run, it prints."""
+"""A run as one HTML file: it loads nothing, runs no script, and prints."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ SECTIONS = (
     setup_sections.ranks,
     setup_sections.configuration,
 )
-"""From top to bottom; one that has nothing to say returns None."""
+"""From top to bottom; a section with nothing to say returns None."""
 FIRST = 3
 """How many of them a notebook shows unfolded: where the time went, and what to change."""
 
 
 def run_page(dossier: Dossier, ways: Markup | None = None, scripts: Sequence[str] = ()) -> str:
-    """With `ways`, links to other pages of a daemon, and `scripts` that keep it up to date; a file to keep
-    has neither."""
+    """`ways` are links to a daemon's other pages and `scripts` keep the page up to date; a file to keep has
+    neither."""
     body = join((_head(dossier, ways), tag("main", (make(dossier) for make in SECTIONS)), _foot(dossier)))
     title = f"{dossier.run.name}: {dossier.sentence}"
     return document(title, style(), body, scripts, data_live=dossier.run.live or None)
 
 
 def run_fragment(dossier: Dossier) -> str:
-    """The report as a part of another page, a notebook: its style holds for nothing but itself."""
+    """The report as part of another page, such as a notebook: its style applies only to itself."""
     first, more = ((make(dossier) for make in some) for some in (SECTIONS[:FIRST], SECTIONS[FIRST:]))
     folded = tag("details", tag("summary", "over time, machine, hot lines, configuration"), more)
     body = (_head(dossier, None), tag("main", first, folded), _foot(dossier))
@@ -70,7 +70,7 @@ def _state(run: Run) -> str:
 
 
 def _figures(dossier: Dossier) -> Iterator[tuple[str, str, str]]:
-    """(figure, what it is, more about it)"""
+    """Tiles: (figure, what it is, more about it)."""
     run = dossier.run
     yield (
         duration(run.elapsed_seconds),

@@ -1,4 +1,4 @@
-"""Axes: round numbers for the marks of a chart, and what is written at them."""
+"""Axes: round numbers for the marks of a chart, and their labels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Tick(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """A stretch of numbers, and the marks on it."""
+    """A range of numbers, and the marks on it."""
 
     first: float
     last: float
@@ -30,7 +30,7 @@ class Scale(NamedTuple):
     logarithmic: bool = False
 
     def place(self, value: float) -> float:
-        """0 to 1, and never outside."""
+        """Position from 0 to 1, clamped."""
         if self.logarithmic:
             part = math.log(max(value, self.first) / self.first) / math.log(self.last / self.first)
         else:
@@ -56,7 +56,7 @@ def from_zero(highest: float, text: Callable[[float], str], marks: int = 3) -> S
 
 
 def between(lowest: float, highest: float, text: Callable[[float], str], marks: int = 3) -> Scale:
-    """Around the values, for what has no meaningful zero, as a loss."""
+    """Fits the values, for quantities without a meaningful zero, such as a loss."""
     margin = (highest - lowest) * (HEADROOM - 1.0) or abs(highest) * 0.1 or 1.0
     low, high = lowest - margin, highest + margin
     step = _round_step((high - low) / marks)
@@ -66,7 +66,7 @@ def between(lowest: float, highest: float, text: Callable[[float], str], marks: 
 
 
 def logarithmic(low: float, high: float, text: Callable[[float], str]) -> Scale:
-    """For times that lie far apart: marks at 1, 2 and 5 of every power of ten."""
+    """For times that span orders of magnitude: marks at 1, 2 and 5 of every power of ten."""
     high = max(high, low * 1.01)
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     values = [digit * 10.0**power for power in powers for digit in (1, 2, 5)]
@@ -84,7 +84,7 @@ def _thinned(ticks: Sequence[Tick], apart: float = 0.14) -> list[Tick]:
 
 
 def _binary_step(wanted: float) -> float:
-    """Round in KiB, MiB, GiB …: a power of two."""
+    """Round in KiB, MiB, GiB and so on: a power of two."""
     return 2.0 ** math.ceil(math.log2(wanted))
 
 

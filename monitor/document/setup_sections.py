@@ -15,12 +15,12 @@ from monitor.model.units import ABSENT, label, number, percent, seconds, size, s
 
 HOT_LINES = 12
 LISTS = frozenset(("hotspots", "work", "sites", "source", "setup", "keeps", "per_epoch", "trackers"))
-"""Parts of the probe that are shown elsewhere, or are about the source alone."""
+"""Parts of the probe that are shown elsewhere, or that only concern the source."""
 GENERAL = "general"
 
 
 def hot_lines(dossier: Dossier) -> Markup | None:
-    """The script's own lines in which the steps spend their time, the longest first."""
+    """The script's own lines that take the most time in a step, longest first."""
     spots = [
         one
         for one in _list(dossier.run.config.get("hotspots"))

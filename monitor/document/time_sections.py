@@ -1,4 +1,4 @@
-"""The parts of a report that are about time: where it went, how steps changed, how they are spread."""
+"""The parts of a report about time: where it went, how steps changed, how they are distributed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ KINDS = {
 
 
 def _rows(dossier: Dossier) -> Iterator[Markup | None]:
-    """Every kind of time with its sum, and below it what it is made of, where that is more than one thing."""
+    """Every kind of time with its sum, followed by its parts if there is more than one."""
     for kind in dossier.account.kinds:
         own = [part for part in dossier.account.parts if part.kind == kind.kind]
         if len(own) > 1 and visible(kind.share):
@@ -75,7 +75,7 @@ def _row(part: Spent, dossier: Dossier, *, alone: bool) -> Markup | None:
 
 
 def name_of(part: Spent, dossier: Dossier) -> str:
-    """What a part is called; what follows the last step of a hung run has a name of its own."""
+    """A part's name; the time after the last step of a hung run has a name of its own."""
     hung = dossier.end is not None and dossier.end.how == "hung"
     return "no step any more" if hung and part.kind == "after" else phase_names.part(part.kind, part.name)
 
@@ -85,7 +85,7 @@ def _times(part: Spent) -> str:
 
 
 def pointed(part: Spent, dossier: Dossier) -> str:
-    """What a reader sees when pointing at it."""
+    """The tooltip of a part."""
     return f"{name_of(part, dossier)}: {seconds(part.seconds)}, {small_percent(part.share)}"
 
 
@@ -188,7 +188,7 @@ def distribution(dossier: Dossier) -> Markup | None:
 
 
 def _apart(notes: list[Note], least: float = 0.14) -> list[Note]:
-    """Without those whose words would stand in another's."""
+    """Drops notes whose text would overlap another's."""
     kept: list[Note] = []
     for note in notes:
         if not kept or note.at - kept[-1].at >= least:

@@ -1,4 +1,4 @@
-"""Charts over a run's own time: one axis for all, with where the set-up ended and where the run did."""
+"""Charts over a run's own time, all with the same axis, marking the end of the set-up and of the run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from monitor.model.since_start import Point
 from monitor.model.units import visible
 
 NAMED_HEIGHT = 100
-"""Pixels from which a chart has room for words beside its numbers."""
+"""From this height in pixels, a chart has room for words beside its numbers."""
 
 
 def across(dossier: Dossier) -> scale.Scale:
@@ -45,7 +45,7 @@ def plain_line(
     *,
     top: float | None = None,
 ) -> Markup:
-    """One figure over the run's time, from 0 to its highest, or to `top`."""
+    """One figure over the run's time, from 0 to its maximum, or to `top`."""
     highest = max((value for _, value in values if value is not None), default=0.0)
     axis, up = across(dossier), scale.from_zero(highest, text)
     if top is not None:

@@ -1,4 +1,4 @@
-"""A run as figures and words with names: what `gpumon track` writes into a tracker."""
+"""A run as named figures and texts: what `gpumon track` writes into a tracker."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PREFIX = "gpumon"
 
 
 def tracked(dossier: Dossier) -> dict[str, Any]:
-    """Without its trackers; see sdk/track.py."""
+    """Without its trackers, which the caller adds; see sdk/track.py."""
     run = dossier.run
     return {
         "steps": run.steps,
@@ -28,7 +28,7 @@ def tracked(dossier: Dossier) -> dict[str, Any]:
 
 
 def _named(figures: dict[str, float | None]) -> dict[str, float]:
-    """What is not known is left out."""
+    """Unknown figures are left out."""
     return {f"{PREFIX}/{name}": float(value) for name, value in figures.items() if value is not None}
 
 

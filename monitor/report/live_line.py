@@ -1,7 +1,7 @@
 """The line `gpumon run` keeps at the bottom of a terminal while the command runs above it.
 
-The terminal is told to scroll all rows but the last one, as a package manager does for its progress: what the
-command prints is never touched. Where standard error or input is not a terminal there is no line.
+It tells the terminal to scroll all rows but the last, as a package manager does for its progress bar, so the
+command's output is never touched. Unless standard error and input are both terminals, there is no line.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ WATCH = "gpumon tui to watch"
 
 
 class LiveLine:
-    """Drawn by one thread; `close` gives the terminal back as it was."""
+    """Drawn by one thread; `close` restores the terminal."""
 
     def __init__(self, out: TextIO = sys.stderr) -> None:
         self._out = out
         self._on = Terminal(out)
         self._rows = 0
-        """Of the terminal, when the last of them was taken; 0: it was not."""
+        """Height of the terminal when its last row was taken; 0: not taken."""
 
     def draw(self, run: Run | None) -> None:
         size = shutil.get_terminal_size()
@@ -40,11 +40,11 @@ class LiveLine:
         self._write(f"{taken}\x1b7\x1b[{size.lines};1H\x1b[2K{bar}\x1b8")
 
     def _take(self, rows: int) -> str:
-        """Scroll everything up by a line, then let all rows but the last one scroll."""
+        """Scroll everything up by one line, then let all rows but the last scroll."""
         return f"\n\x1b[1A\x1b7\x1b[1;{rows - 1}r\x1b8"
 
     def close(self) -> None:
-        """All rows scroll again, the line is gone, the cursor is where the command left it."""
+        """All rows scroll again, the line is removed, and the cursor stays where the command left it."""
         if self._rows:
             self._write(f"\x1b7\x1b[r\x1b[{self._rows};1H\x1b[2K\x1b8")
             self._rows = 0
@@ -58,7 +58,7 @@ class LiveLine:
 
 
 def line(run: Run, width: int) -> str:
-    """Steps, rate and where the time goes; as many parts as fit, the last ones left out."""
+    """Steps, rate and where the time goes; parts that do not fit are dropped from the end."""
     text = ""
     for part in _parts(run):
         longer = f"{text}  {part}" if text else f"gpumon  {part}"

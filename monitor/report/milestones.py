@@ -1,7 +1,7 @@
-"""How far the processes of a command got: what `gpumon run` says when it saw no training.
+"""How far the command's processes got: what `gpumon run` reports when it saw no training.
 
-Every Python it starts writes a letter into a file of ours when it begins, and another when it imports torch
-(`sdk/autostart`). A command that is not Python writes none, nor does a Python that ignores its environment.
+Every Python process it starts writes one letter into a file of ours at start-up, and another when it imports
+torch (`sdk/autostart`). Other programs write none, nor does a Python that ignores its environment.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ VARIABLE = "GPUMON_SEEN"
 
 
 class Seen(Enum):
-    """The furthest that any process got."""
+    """The furthest any process got."""
 
     NOTHING = "nothing"
     PYTHON = "python"
@@ -37,7 +37,7 @@ _SENTENCES = {
 
 
 class SeenFile:
-    """A file in memory that the processes of the command can write to."""
+    """An in-memory file that the command's processes can write to."""
 
     def __init__(self) -> None:
         self._fd = os.memfd_create("gpumon-seen") if hasattr(os, "memfd_create") else -1

@@ -1,4 +1,4 @@
-"""Watching a run from outside: through the daemon, or with a pipeline in this process."""
+"""Watches a run from outside: through the daemon, or with a pipeline in this process."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from monitor.client import Client
 
 SETTLE_SECONDS = 3.0
-"""How long to wait after the end for the reader to see that the run has ended."""
+"""How long to wait after the end for the reader to notice that the run has ended."""
 FIRST_INTERVAL = 1.0
-"""As often as a daemon looks."""
+"""The daemon's own interval."""
 
 
 class Observation:
-    """The run with this id, as the daemon sees it; if none answers, as a pipeline of ours does, which also
-    keeps it in the history."""
+    """The run with this id as the daemon sees it; if none answers, as our own pipeline sees it, which also
+    records it in the history."""
 
     def __init__(self, run_id: str, client: Client | None) -> None:
         self.run_id = run_id
@@ -50,23 +50,23 @@ class Observation:
         self._pipeline = Pipeline(chosen, store=self._store, run=self.run_id)
 
     def tick(self) -> None:
-        """Read what is new; the daemon does that by itself."""
+        """Read what is new; the daemon does this by itself."""
         if self._pipeline is not None:
             self._newest_own = self._pipeline.tick()
 
     def look(self) -> Run | None:
-        """The run as it was last read; of several trainings the latest."""
+        """The run as last read; with several trainings, the latest."""
         newest = self._newest() if self._client is not None else self._newest_own
         found = trainings(newest, self.run_id)
         return found[-1] if found else None
 
     def report(self, exit_code: int | None, seen: Seen) -> Report:
-        """The run is over: read once more and sum up."""
+        """The run is over: read once more and summarise."""
         report = make_report(self._settled(), self.run_id, exit_code, seen)
         return dataclasses.replace(report, **self._ledger(report))
 
     def _ledger(self, report: Report) -> dict[str, Any]:
-        """What the history knows about earlier promises; nothing when there is none."""
+        """What the history knows about earlier predictions; empty if there is none."""
         rules = {finding.id for finding in report.findings if finding.speedup}
         try:
             if self._client is not None:
@@ -89,14 +89,14 @@ class Observation:
         return {"kept": kept, "records": known}
 
     def _settled(self) -> Snapshot | None:
-        """A snapshot in which all trainings have ended; the last one there is when that takes too long."""
+        """A snapshot in which all trainings have ended, or the latest one if that takes too long."""
         deadline = time.monotonic() + SETTLE_SECONDS
         while True:
             snapshot = self._newest()
             runs = trainings(snapshot, self.run_id)
             if not runs and self._client is not None:
                 self._client.close()
-                self._client = None  # a daemon that watches other directories: read the ring ourselves
+                self._client = None  # this daemon watches other directories: read the ring ourselves
                 self._open()
                 continue
             if not any(run.live for run in runs) or time.monotonic() > deadline:
@@ -118,7 +118,7 @@ class Observation:
 
 
 def daemon(connect: str | None) -> Client | None:
-    """A daemon that answers. One that was named has to; one that was not named may be absent."""
+    """A daemon that answers. If one was named, it must; otherwise there may be none."""
     if connect is None and not is_served(resolve()):
         return None
     from monitor.client import Client
@@ -135,7 +135,7 @@ def daemon(connect: str | None) -> Client | None:
 
 
 def _open_store(chosen: settings.Settings) -> Store | None:
-    """The history, when it can be opened: a run without it is still a run."""
+    """The history, if it can be opened: a run is worth watching without it."""
     if chosen.store is None:
         return None
     with contextlib.suppress(OSError, UserError):

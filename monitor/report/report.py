@@ -19,7 +19,7 @@ from monitor.store.ledger import Entry, TrackRecord
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What there is to say about a run that is over."""
+    """Everything there is to say about a finished run."""
 
     run: Run | None
     findings: tuple[Finding, ...]
@@ -28,13 +28,13 @@ class Report:
     exit_code: int | None = None
     run_id: str = ""
     kept: tuple[Entry, ...] = ()
-    """Earlier promises this run has shown to be kept or not."""
+    """Earlier predictions that this run has tested."""
     records: dict[str, TrackRecord] = field(default_factory=dict)
-    """Rule → how good its predictions have been so far, for the rules that speak here."""
+    """Rule → how good its predictions have been so far, for the rules that fired here."""
     seen: Seen = Seen.UNKNOWN
-    """How far the processes got, where no training was seen."""
+    """How far the processes got, if no training was seen."""
     others: tuple[Report, ...] = ()
-    """The other trainings of the command, in the order they began."""
+    """The command's other trainings, in the order they began."""
 
     def as_json(self) -> dict[str, Any]:
         """The report as plain data: the findings of the output contract, and the run's figures."""
@@ -96,20 +96,20 @@ def _rank(rank: Rank) -> dict[str, Any]:
 
 
 def find_run(snapshot: Snapshot | None, run_id: str) -> Run | None:
-    """The training of this command that has made the most steps."""
+    """The command's training with the most steps."""
     return max(trainings(snapshot, run_id), key=lambda run: run.steps, default=None)
 
 
 def trainings(snapshot: Snapshot | None, run_id: str) -> list[Run]:
     """Every training of the command that claimed `run_id`, in the order they began: a script may train
-    several models, or start several processes."""
+    several models or start several processes."""
     found = [run for run in snapshot.runs if is_run(run, run_id)] if snapshot else []
     return sorted(found, key=lambda run: run.started)
 
 
 def is_run(run: Run, run_id: str) -> bool:
-    """Whether this is a run of ours that claimed `run_id`, as it is or with a number behind it. A daemon of
-    another user knows it by this id and its owner."""
+    """Whether this is our run that claimed `run_id`, with or without a number appended. A daemon of another
+    user knows it by this id and its owner."""
     ours = run.owner_uid in (None, own_uid())
     return _claims(run.id, run_id) or (ours and _claims(run.claimed_id or "", run_id))
 
@@ -122,7 +122,7 @@ def _claims(found: str, run_id: str) -> bool:
 def make_report(
     snapshot: Snapshot | None, run_id: str, exit_code: int | None, seen: Seen = Seen.UNKNOWN
 ) -> Report:
-    """The report of one command, from a snapshot: of its longest training, with the others behind it."""
+    """The report on one command, from a snapshot: on its longest training, followed by the others."""
     run = find_run(snapshot, run_id)
     if snapshot is None or run is None or not run.steps:
         return Report(run, (), _never_trained(exit_code, seen), None, exit_code, run_id, seen=seen)

@@ -1,4 +1,4 @@
-"""The closing words of `gpumon run`: a verdict, where the time went, what to change. Plain text."""
+"""The closing summary of `gpumon run`: a verdict, where the time went, what to change. Plain text."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def show(report: Report, out: TextIO) -> None:
 
 
 def write_json(report: Report, target: str) -> None:
-    """The report as JSON into a file, or to stdout for "-"."""
+    """Write the report as JSON to a file, or to stdout for "-"."""
     text = json.dumps(report.as_json(), indent=2) + "\n"
     if target == "-":
         sys.stdout.write(text)
@@ -61,7 +61,7 @@ def render(report: Report, width: int, on: Terminal = PLAIN) -> Iterator[str]:
 
 
 def _next(report: Report, on: Terminal) -> Iterator[str]:
-    """Where to go from here."""
+    """What to do next."""
     run = report.run.id if report.run is not None else report.run_id
     yield ""
     yield on.paint(f"gpumon report {run}", "bold") + on.paint("    all of this as a page, with charts", "dim")
@@ -69,7 +69,7 @@ def _next(report: Report, on: Terminal) -> Iterator[str]:
 
 
 def _others(report: Report, width: int, on: Terminal) -> Iterator[str]:
-    """Further trainings of the command: how each went, and where to read more."""
+    """The command's other trainings: how each went, and where to read more."""
     for other in report.others:
         yield ""
         yield _head(other.run, width)
@@ -121,7 +121,7 @@ def _bar(phase: Phase, on: Terminal) -> str:
 
 
 def _note(run: Run, phase: Phase) -> str:
-    """What is in a phase whose name does not say it."""
+    """Explains a phase whose name does not."""
     forward = any(one.name == "forward" and visible(one.share) for one in run.phases)
     own = "own code in the step" if forward else "forward, own code"
     return {"other": f"  {own}", "between": "  own code between steps"}.get(phase.name, "")
@@ -141,7 +141,7 @@ def findings_lines(report: Report, width: int, on: Terminal = PLAIN) -> Iterator
 
 
 def _kept(report: Report) -> Iterator[str]:
-    """Promises made to an earlier run of this script, and what came of them."""
+    """Predictions made for an earlier run of this script, and how they turned out."""
     if report.kept:
         yield ""
     for entry in report.kept:
@@ -180,7 +180,7 @@ def _about_training(remedy: Remedy) -> str:
 
 
 def _code(line: str, width: int) -> list[str]:
-    """A line of a change, broken where it is too long for the terminal."""
+    """A line of a change, wrapped if it is too long for the terminal."""
     if len(line) + len(CODE_INDENT) <= width:
         return [CODE_INDENT + line]
     lead = CODE_INDENT + line[: len(line) - len(line.lstrip("+- "))] + "    "

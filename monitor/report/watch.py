@@ -1,8 +1,8 @@
-"""`gpumon run` from the outside: watch one run while it lasts, then say in a few lines how it went.
+"""`gpumon run` from the outside: watch one run while it lasts, then summarise it in a few lines.
 
-With a daemon the daemon watches and is asked at the end. Without one, a thread of the `gpumon run` process
-(never of the training) reads the run's ring and the machine now and then. Until the run has a ring there is
-nothing to read, and until then nothing is imported either.
+If there is a daemon, it watches and is asked at the end. Otherwise a thread of the `gpumon run` process
+(never of the training) reads the run's ring and the machine periodically. Until the run has a ring there is
+nothing to read, and nothing is imported.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from monitor.report.report import Report
 
 LOOK_SECONDS = 0.25
-"""A choice: how often to see whether the run has a ring. That is one listing of a folder."""
+"""Chosen: how often to check whether the run has a ring. Each check lists one folder."""
 PACE = ((15, 1.0), (60, 2.0), (1 << 62, 5.0))
-"""(readings, seconds between them). Every second while findings come and go, later what a run of minutes
-needs: the ring keeps ten minutes of steps, so nothing is missed."""
+"""(readings, seconds between them): every second while findings still change, then as often as a run of
+minutes needs. The ring keeps ten minutes of steps, so nothing is missed."""
 
 
 class Line(Protocol):
-    """Where the state of the run is shown while it lasts."""
+    """Shows the state of the run while it lasts."""
 
     def draw(self, run: Run | None) -> None: ...
     def close(self) -> None: ...
@@ -42,8 +42,8 @@ def terminal_line() -> Line:
 
 
 class RunWatcher:
-    """Watches the run with this id; `finish` gives the report. Harmless when nothing can be seen. `line`
-    makes what is drawn after every reading, if anything is."""
+    """Watches the run with this id; `finish` returns the report. Harmless if there is nothing to see. `line`
+    makes the line drawn after every reading, if any."""
 
     def __init__(
         self, run_id: str, *, connect: str | None = None, line: Callable[[], Line] | None = None
@@ -60,7 +60,7 @@ class RunWatcher:
         self._error: UserError | None = None
 
     def environment(self) -> dict[str, str]:
-        """What the command needs in its environment to be seen."""
+        """The environment variables the command needs to be seen."""
         return self._seen.environment()
 
     def start(self) -> None:
@@ -72,11 +72,11 @@ class RunWatcher:
                 if self._stop.wait(LOOK_SECONDS):
                     return
             self._observe()
-        except UserError as error:  # a broken setting is no reason to disturb the command
+        except UserError as error:  # a broken setting must not disturb the command
             self._error = error
 
     def _observe(self) -> None:
-        """The next reading is due when the last has ended, however long that took."""
+        """The wait until the next reading starts when the last one has ended, however long it took."""
         observation = self._begin()
         readings, wait = 0, PACE[0][1] / 2
         while not self._stop.wait(wait):
@@ -108,7 +108,7 @@ class RunWatcher:
         return any(_has_ring(folder, self.run_id) for folder in self._folders)
 
     def finish(self, exit_code: int | None = None) -> Report:
-        """The run is over: read once more and sum up."""
+        """The run is over: read once more and summarise."""
         self._stop.set()
         self._thread.join(10.0)
         if self._line is not None:
@@ -135,7 +135,7 @@ def _has_ring(folder: str | os.PathLike[str], run_id: str) -> bool:
     except FileNotFoundError:
         return False
     except OSError:
-        return True  # a folder that may not be listed: the reader knows how to find the ring
+        return True  # a folder we may not list: the reader knows how to find the ring
 
 
 def _daemon(connect: str | None) -> Client | None:

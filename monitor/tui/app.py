@@ -1,4 +1,4 @@
-"""The app: one inbox of updates, one frame, screens drawn from it."""
+"""The app: one inbox of updates, one frame, and the screens drawn from it."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 
 
 OTHER_SCREEN = "\x1b[?1049h"
-"""What a driver writes first: the terminal's other screen, cleared."""
+"""What a driver writes first: switch to the terminal's alternate screen and clear it."""
 
 
 class Arrived(Message):
-    """Something is in the inbox. Several may be sent before the app reads it: one is enough."""
+    """Something is in the inbox. Several may be posted before the app reads it; one is enough."""
 
     def can_replace(self, message: Message) -> bool:
         return isinstance(message, Arrived)
@@ -79,13 +79,13 @@ class GpumonApp(App[None]):
         covered: bool = False,
         clock: Callable[[], Moment] = Moment.now,
     ) -> None:
-        """`readers`: feeds that are being read already. `covered`: a first picture is on the terminal, which
-        stays until there is a whole one to put in its place."""
+        """`readers`: feeds that are already being read. `covered`: a first picture is on the terminal and
+        stays until there is a complete screen to replace it."""
         super().__init__(driver_class=_seamless_driver() if covered else None)
         self.covered = covered
         self.early_keys: list[str] = []
         self.on_left: Callable[[], None] = lambda: None
-        """Called when the terminal is the user's again."""
+        """Called once the user has the terminal back."""
         self._open_archive = archive
         self.preferences = preferred or Preferences()
         self.ascii_only, self.readonly, self.paused = ascii_only, readonly, False
@@ -108,19 +108,19 @@ class GpumonApp(App[None]):
 
     @cached_property
     def archive(self) -> Archive:
-        """The past; its modules are loaded when somebody asks for it."""
+        """Past runs; the modules for them are loaded on first use."""
         from monitor.tui.archive import Archive
 
         return self._open_archive() if self._open_archive else Archive()
 
     @property
     def heard(self) -> bool:
-        """Every host has sent readings, or is known to be silent."""
+        """Whether every host has sent readings or is known to be silent."""
         return all(host.link != "waiting" for host in self.frame.hosts)
 
     @property
     def plain(self) -> bool:
-        """True when parts of a bar must differ by letters because there is no colour."""
+        """Whether the parts of a bar must differ by letters because there is no colour."""
         return self.no_color or self.ascii_only
 
     # ── where data goes ───── ──────────────────────────────────────────────────────────────────────
@@ -145,7 +145,7 @@ class GpumonApp(App[None]):
         self.show()
 
     def show(self) -> None:
-        """Make the frame of this moment and let the visible screen redraw."""
+        """Make the frame for this moment and let the visible screen redraw."""
         self.frame = self.hub.frame(self.paused)
         for screen in reversed(self.screen_stack):
             if isinstance(screen, Page):
@@ -153,12 +153,12 @@ class GpumonApp(App[None]):
                 return
 
     def _age(self) -> None:
-        """Data that stops coming must be seen to age: redraw when nothing else did."""
+        """Redraw if nothing else did: data that stops arriving must visibly age."""
         if not self.paused and self.hub.clock().monotonic - self.frame.now.monotonic > 0.9:
             self.show()
 
     def _palette(self) -> Palette:
-        """Without colour an alarm must not be greyer than the rest: it is the brightest text."""
+        """Without colour, alarms get the brightest text, so that they are not paler than the rest."""
         made = palette(self.current_theme)
         if self.no_color:
             made |= {"alarm": made["strong"], "warn": made["strong"], "gain": made["strong"]}
@@ -172,7 +172,7 @@ class GpumonApp(App[None]):
             widget.refresh()
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
-        """Updates go out in few bytes; see `MinimalUpdate`."""
+        """Sends updates in few bytes; see `MinimalUpdate`."""
         if self.covered:
             return
         if isinstance(renderable, ChopsUpdate | LayoutUpdate):
@@ -184,14 +184,14 @@ class GpumonApp(App[None]):
         if self.covered:
             self.covered = False
             self.action_redraw()
-            for key in self.early_keys:  # a key event would be lost until something has the focus
+            for key in self.early_keys:  # a key event would be lost as long as nothing has the focus
                 self.call_later(self._check_bindings, key)
 
     def on_resize(self) -> None:
         self.shown.forget()
 
     def action_redraw(self) -> None:
-        """Something else wrote on the terminal: paint everything again."""
+        """Something else wrote to the terminal: paint everything again."""
         self.shown.forget()
         self.screen.refresh(layout=True)
 
@@ -229,7 +229,7 @@ class GpumonApp(App[None]):
         self.notify(f"theme {self.theme}", timeout=2)
 
     def action_save_screenshot(self) -> None:
-        """An SVG of the screen in the directory gpumon was started in."""
+        """Save the screen as SVG in the directory gpumon was started in."""
         target = Path.cwd() / time.strftime("gpumon-%Y%m%d-%H%M%S.svg")
         try:
             screenshot.write(self, target)
@@ -264,8 +264,8 @@ class GpumonApp(App[None]):
 
 
 def _seamless_driver() -> type[Driver]:
-    """Textual's own, except that it does not clear the first picture (we are on the other screen already) and
-    keeps keys that come before there is a screen to take them: Textual loses those."""
+    """Textual's own driver, except that it does not clear the first picture (we are on the alternate screen
+    already) and keeps keys pressed before there is a screen to take them, which Textual loses."""
     from textual.drivers.linux_driver import LinuxDriver
 
     class SeamlessDriver(LinuxDriver):

@@ -1,6 +1,6 @@
-"""The past: runs, readings and the ledger, from a daemon's API or from the store's file itself.
+"""The past: runs, readings and the ledger, from a daemon's API or directly from the store's file.
 
-Calls may take a moment (network, disk): screens make them in a worker thread. Failures are `UserError`.
+Calls may take a moment (network, disk), so screens make them in a worker thread. Failures are `UserError`.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class _Ledger(msgspec.Struct):
 
 
 class Archive:
-    """Nothing recorded: the base of the real ones."""
+    """An empty archive, and the base of the real ones."""
 
     where = "there is neither a daemon nor a store"
 
     def rows(self) -> list[RunRow]:
-        """Runs live and past, the newest first."""
+        """Live and past runs, newest first."""
         return []
 
     def record(self, run: str) -> RunRecord:
@@ -49,7 +49,7 @@ class Archive:
         raise UserError(f"nothing to compare: {self.where}")
 
     def page(self, start: float, end: float, points: int) -> HistoryPage | None:
-        """Readings of a stretch of time."""
+        """Readings of a period."""
         return None
 
     def ledger(self, finding: Finding) -> list[Entry]:
@@ -90,7 +90,7 @@ class DaemonArchive(Archive):
 
 
 class StoreArchive(Archive):
-    """Reads the file, beside a daemon that writes it or without one."""
+    """Reads the file, whether or not a daemon is writing it."""
 
     def __init__(self, path: Path, now: Callable[[], Now] = Now) -> None:
         self._history = History(path)

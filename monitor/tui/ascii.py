@@ -1,6 +1,6 @@
-"""The fallback for terminals without Unicode: every glyph we draw, as one ASCII character.
+"""The fallback for terminals without Unicode: one ASCII character for every glyph we draw.
 
-One to one, so columns keep their places; it is applied last, so no view knows of it.
+One to one, so columns stay aligned; applied last, so no view needs to know about it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PAIRS = {
 
 
 def _braille() -> dict[int, str]:
-    """A braille cell by how many of its dots are set."""
+    """Braille cells by the number of their dots."""
     return {0x2800 + bits: STEPS[bits.bit_count()] for bits in range(256)}
 
 
@@ -35,23 +35,23 @@ TABLE: dict[int, str] = _braille() | {ord(glyph): plain for glyph, plain in PAIR
 
 
 def plain(text: str) -> str:
-    """`text` in ASCII; what has no replacement becomes "?"."""
+    """`text` in ASCII; characters without a replacement become "?"."""
     if text.isascii() and text.isprintable():
         return text
     return safe(text).translate(TABLE).encode("ascii", "replace").decode("ascii")
 
 
 SIMPLE = frozenset(("linux", "vt100", "vt220", "ansi", "cons25"))
-"""Terminals without braille in their fonts and with sixteen colours at most: the Linux console is one."""
+"""Terminals without braille in their fonts and with at most sixteen colours, such as the Linux console."""
 
 
 def theme() -> str | None:
-    """The theme for a terminal that has sixteen colours and no more; None: the user's choice."""
+    """The theme for a terminal with only sixteen colours; None: the user's choice."""
     return "ansi-dark" if os.environ.get("TERM") in SIMPLE else None
 
 
 def wanted() -> bool:
-    """True when the terminal's encoding or font cannot show our glyphs."""
+    """Whether the terminal's encoding or font cannot show our glyphs."""
     if os.environ.get("TERM") in SIMPLE:
         return True
     try:

@@ -1,6 +1,6 @@
-"""Styles as codes for a terminal, in as few bytes as it takes.
+"""Styles as terminal codes, in as few bytes as possible.
 
-Rich keeps the codes it makes with the style, whatever the terminal can do: two that differ would mix them up.
+Rich caches codes with the style, whatever the terminal can do: two that differ would mix them up.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ ATTRIBUTES = (
 OFF = {"1": "22", "2": "22", "3": "23", "4": "24", "5": "25", "7": "27", "9": "29"}
 """Code of an attribute → the code that ends it; bold and dim end together."""
 SEEN_ON_BLANKS = frozenset(("4", "7", "9"))
-"""Attributes that make a blank look different."""
+"""Attributes that are visible on a blank."""
 
 
 class Codes(NamedTuple):
-    """A style as codes for the terminal."""
+    """A style as terminal codes."""
 
     attributes: str = ""
     colour: str = "39"
@@ -48,13 +48,13 @@ def codes(style: Style | None, system: ColorSystem | None) -> Codes:
 
 @lru_cache(maxsize=4096)
 def of_blank(wanted: Codes) -> Codes:
-    """What is seen of a style where there is no letter in it: all blanks on one background are alike."""
+    """The visible part of a style on a blank: all blanks on one background look the same."""
     attributes = ";".join(one for one in wanted.attributes.split(";") if one in SEEN_ON_BLANKS)
     return wanted if attributes else Codes("", "39", wanted.background)
 
 
 def change(before: Codes, after: Codes) -> str:
-    """A short code from one style to the next: what ends, what begins, and colours that are others."""
+    """A short code from one style to the next: attributes that end or begin, and changed colours."""
     had, has = set(before.attributes.split(";")), set(after.attributes.split(";"))
     ends = {OFF[one] for one in had - has if one}
     begins = [one for one in after.attributes.split(";") if one and (one not in had or OFF[one] in ends)]

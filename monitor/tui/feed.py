@@ -1,7 +1,7 @@
 """Where snapshots come from: a daemon's stream, readings taken here, or a recording.
 
-Each feed runs in one thread and puts updates into one queue; the app is only woken. The next
-reading is timed from the end of the last. Nothing of a feed outlives the app.
+Each feed runs in its own thread and puts updates into one queue; the app is only woken. The next reading is
+timed from the end of the last. No feed outlives the app.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from monitor.model.settings import Settings
 
 BACKOFF = (1.0, 2.0, 5.0)
-"""Seconds between attempts to reach a daemon that does not answer; the last repeats."""
+"""Seconds between attempts to reach a daemon that does not answer; the last value repeats."""
 BACKLOG = 1200
 """Updates kept while the app is paused: as many as a graph keeps readings."""
 PAST_SECONDS = 600.0
 """How much history a fresh screen asks the daemon for."""
 
 FeedItem = Snapshot | str | Past
-"""A snapshot, a sentence that says why there is none, or readings from before the first snapshot."""
+"""A snapshot, a sentence saying why there is none, or readings from before the first snapshot."""
 
 
 class Feed(Protocol):
-    """One host. `read` yields snapshots, or a sentence that says why there is none, until `stop` is set."""
+    """One host. `read` yields snapshots, or a sentence saying why there is none, until `stop` is set."""
 
     label: str
     mode: str
@@ -43,12 +43,12 @@ class Feed(Protocol):
 
 
 class Inbox:
-    """Updates waiting for the app; bounded, so a paused app does not grow."""
+    """Updates waiting for the app; bounded, so that a paused app does not grow."""
 
     def __init__(self, wake: Callable[[], object] = lambda: None) -> None:
         self._waiting: deque[Update] = deque(maxlen=BACKLOG)
         self.wake = wake
-        """Called, in the feed's thread, when something has arrived."""
+        """Called in the feed's thread when something has arrived."""
 
     def put(self, host: int, item: FeedItem) -> None:
         snapshot = item if isinstance(item, Snapshot) else None
@@ -58,7 +58,7 @@ class Inbox:
         self.wake()
 
     def waiting(self) -> list[Update]:
-        """What has arrived, left where it is."""
+        """What has arrived, without removing it."""
         return list(self._waiting)
 
     def drain(self) -> list[Update]:
@@ -80,7 +80,7 @@ class Readers:
         ]
 
     def start(self) -> None:
-        """Begin reading; a second call does nothing."""
+        """Start reading; a second call does nothing."""
         for thread in self._threads:
             if thread.ident is None:
                 thread.start()
@@ -92,7 +92,7 @@ class Readers:
             self.inbox.put(index, item)
 
     def stop(self, seconds: float = 1.0) -> None:
-        """Ask all to end and wait a moment; one stuck in a network read ends with the process."""
+        """Ask all threads to end and wait a moment; one stuck in a network read ends with the process."""
         self._stop.set()
         for thread in self._threads:
             if thread.ident is not None:
@@ -100,7 +100,7 @@ class Readers:
 
 
 class RemoteFeed:
-    """A daemon, over HTTP or its socket; asked again after a growing pause when it does not answer."""
+    """A daemon, over HTTP or its socket; retried after a growing pause if it does not answer."""
 
     mode = ""
 
@@ -130,7 +130,7 @@ class RemoteFeed:
         return Client(self._url).stream(reconnect=False)
 
     def _past(self, snapshot: Snapshot) -> Iterator[Past]:
-        """The last minutes from the daemon's history, so that graphs are not empty at first."""
+        """The last minutes from the daemon's history, so that graphs do not start empty."""
         from monitor.tui.archive import DaemonArchive
 
         seconds = PAST_SECONDS
@@ -144,7 +144,7 @@ class RemoteFeed:
 
 
 def past_of(page: HistoryPage) -> Past:
-    """Recorded readings as trails, from the first one on; what is missing between is a gap."""
+    """Recorded readings as trails, starting at the first one; missing readings become gaps."""
     found: dict[str, dict[str, dict[int, float]]] = {}
     for series in page.series:
         if series.subject.startswith("gpu:"):
@@ -157,7 +157,7 @@ def past_of(page: HistoryPage) -> Past:
 
 
 def _trail(fields: dict[str, dict[int, float]]) -> list[Reading]:
-    """One reading per interval. Ticks drift: a single empty interval is bridged, more are a gap."""
+    """One reading per interval. Ticks drift, so a single empty interval is bridged; more are a gap."""
     known = {slot for slots in fields.values() for slot in slots}
     out = []
     for slot in range(min(known), max(known) + 1):
@@ -177,7 +177,7 @@ PAST_FIELDS = (
 
 
 class OwnFeed:
-    """Readings made in this process when there is no daemon; they end with it."""
+    """Readings taken in this process if there is no daemon; they end with it."""
 
     mode = "own"
 
@@ -205,7 +205,7 @@ def short(url: str) -> str:
 
 
 def hosts_file(path: Path) -> list[tuple[str, str | None]]:
-    """URLs, one per line, each with an optional name before it; # starts a comment."""
+    """One URL per line, optionally preceded by a name; # starts a comment."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -1,6 +1,6 @@
-"""The overview, drawn once before Textual is there: loading it takes longer than asking a daemon.
+"""The overview, drawn once before Textual is loaded, because loading takes longer than asking a daemon.
 
-The same views in the same colours; the app paints over it when it is ready. Nothing here imports Textual.
+Same views, same colours; the app paints over it once it is ready. Nothing here imports Textual.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from monitor.tui.views.header import header
 from monitor.tui.views.processes import Order
 
 ENTER, LEAVE = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
-"""To the terminal's other screen without a cursor, and back."""
+"""To the terminal's alternate screen without a cursor, and back."""
 
 
 @dataclass(frozen=True)
 class Glance:
-    """What the panels of the overview are drawn from, before there is a screen."""
+    """What the overview's panels are drawn from before there is a screen."""
 
     frame: Frame
     picked: Frame
@@ -47,7 +47,7 @@ class Glance:
 
 @dataclass(frozen=True)
 class Look:
-    """The user's theme, and what the terminal can do."""
+    """The user's theme, and the terminal's capabilities."""
 
     theme: str = "gpumon-dark"
     ascii_only: bool = False
@@ -68,7 +68,7 @@ class Look:
         return Palette(ansi_styles(self.theme != "ansi-light"))
 
     def backgrounds(self) -> tuple[Style, Style]:
-        """Of the screen, and of its first and last line."""
+        """Background of the screen, and of its first and last line."""
         if self.theme not in OWN:
             return Style.null(), Style.null()
         base = Style(color=OWN[self.theme][0], bgcolor=OWN[self.theme][1])
@@ -76,7 +76,7 @@ class Look:
 
 
 class FirstPicture:
-    """Draws frames until it is closed, from any thread."""
+    """Draws frames until closed; callable from any thread."""
 
     def __init__(self, out: TextIO, look: Look) -> None:
         self._out, self._look = out, look
@@ -93,25 +93,25 @@ class FirstPicture:
                 self._out.flush()
 
     def close(self) -> None:
-        """Draw no more: what is there stays."""
+        """Stop drawing; what is on the screen stays."""
         with self._lock:
             self._open = False
 
     def leave(self) -> None:
-        """There will be no app: back to the terminal as it was."""
+        """There will be no app: restore the terminal."""
         self.close()
         self._out.write(LEAVE)
         self._out.flush()
         self.restore()
 
     def restore(self) -> None:
-        """The terminal treats keys as it did before."""
+        """Restore how the terminal handles keys."""
         if self._before is not None:
             termios.tcsetattr(self._out.fileno(), termios.TCSANOW, self._before)
 
 
 def _keys_wait(terminal: int) -> list[Any] | None:
-    """Keys pressed before there is an app are kept for it, and not written into the picture."""
+    """Keep keys pressed before there is an app, and do not echo them into the picture."""
     try:
         before = termios.tcgetattr(terminal)
         tty.setcbreak(terminal, termios.TCSANOW)
@@ -145,7 +145,7 @@ def _painted(rows: Sequence[Sequence[Span]], look: Look) -> str:
 
 
 def overview_lines(frame: Frame, room: Room, look: Look) -> Iterator[Line]:
-    """All panels of the overview, one below the other."""
+    """All panels of the overview, top to bottom."""
     picked = frame.picked(look.pick)
     source = Glance(frame, picked, findings.fix_fits(picked, room), look.processes)
     specs = overview_panels(source)

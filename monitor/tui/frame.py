@@ -1,7 +1,7 @@
-"""What the screens are drawn from: per host the newest snapshot, how old it is, and recent readings.
+"""What the screens are drawn from: the newest snapshot of each host, its age, and recent readings.
 
-Updates come from feeds (another thread) through a queue; everything here happens in the app's own
-thread. A trail is the list of readings seen, for the graphs: it holds no derived figure.
+Feeds send updates through a queue from other threads; everything here runs in the app's own thread. A trail
+is the list of readings seen, for the graphs; it contains no derived figures.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from monitor.tui.pick import ALL, ORDERS, Pick
 
 Link = Literal["waiting", "live", "stale", "down"]
 TRAIL = 1200
-"""Readings kept for the graphs of a GPU: 20 minutes at one a second."""
+"""Readings kept for a GPU's graphs: 20 minutes at one per second."""
 SEVERITIES = ("critical", "warning", "hint", "healthy")
 
 
 class Update(NamedTuple):
-    """What came from a feed: a snapshot, why there is none, or readings from before the first one."""
+    """What a feed sent: a snapshot, the reason there is none, or readings from before the first one."""
 
     host: int
     snapshot: Snapshot | None
@@ -39,7 +39,7 @@ class Update(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What a graph needs of a GPU at one tick."""
+    """A GPU's values for the graphs at one tick."""
 
     use: float | None
     memory: float | None
@@ -52,7 +52,7 @@ class Reading(NamedTuple):
 
 
 class HostReading(NamedTuple):
-    """What a graph needs of a machine at one tick."""
+    """A machine's values for the graphs at one tick."""
 
     cpu: float | None
     memory: float | None
@@ -70,7 +70,7 @@ Past = dict[str, list[Reading]]
 
 @dataclass(frozen=True, slots=True)
 class HostFrame:
-    """One machine as it is known now."""
+    """One machine as currently known."""
 
     label: str
     link: Link
@@ -104,11 +104,11 @@ class Frame:
     now: Moment
     paused: bool = False
     note: str = ""
-    """What the header says besides: that this is a replay, and of when."""
+    """What else the header says: that this is a replay, and of when."""
     pick: Pick = ALL
 
     def picked(self, pick: Pick) -> Frame:
-        """The part of it that is asked for, in the order that is asked for."""
+        """The part of the frame that `pick` asks for, in its order."""
         hosts = self.hosts
         if pick.words or pick.user is not None:
             hosts = tuple(
@@ -121,7 +121,7 @@ class Frame:
 
     @property
     def narrowed(self) -> bool:
-        """Some things may be left out on purpose."""
+        """Whether a filter may be hiding things."""
         return bool(self.pick.words) or self.pick.user is not None
 
     @property
@@ -139,8 +139,8 @@ class Frame:
         return iter(sorted(found, key=lambda pair: value(pair[1])))
 
     def findings(self, *, past: bool = False) -> Iterator[tuple[HostFrame, Finding]]:
-        """As each host ranked them, equal ones as one; over several hosts the severe ones come first. With
-        `past`, every single one, also about runs that have been run again since."""
+        """In each host's own ranking, with duplicates merged; with several hosts, the most severe first. With
+        `past`, every single one, including those about runs that have been rerun since."""
         found = [
             (host, finding)
             for host in self._known()
@@ -189,7 +189,7 @@ class Hub:
         self.note = ""
 
     def take(self, updates: Iterable[Update]) -> None:
-        """Fold in what arrived, in order; trails get every snapshot even when many came at once."""
+        """Fold in what arrived, in order; trails get every snapshot, even if many arrived at once."""
         for update in updates:
             state = self._states[update.host]
             if update.past is not None:
@@ -203,7 +203,7 @@ class Hub:
             state.machine.append(machine_reading(update.snapshot.host))
 
     def reset(self, host: int) -> None:
-        """Forget the trails: a replay has jumped."""
+        """Forget the trails, because a replay has jumped."""
         self._states[host].trails.clear()
         self._states[host].machine.clear()
 
@@ -218,14 +218,14 @@ def _extend(trails: dict[str, Trail], snapshot: Snapshot) -> None:
 
 
 def _prepend(trails: dict[str, Trail], past: Past) -> None:
-    """What the history knows goes before what was seen; the newest always stays."""
+    """Put recorded readings before those seen; the newest always stay."""
     for uuid, older in past.items():
         trail = trails.setdefault(uuid, deque(maxlen=TRAIL))
         trail.extendleft(reversed(older[-(TRAIL - len(trail)) :] if len(trail) < TRAIL else []))
 
 
 def reading(gpu: Gpu) -> Reading:
-    """A GPU's current readings for its trail; one that is not answering leaves a gap."""
+    """A GPU's current readings for its trail; a GPU that does not answer leaves a gap."""
     if gpu.state != "ok":
         return Reading(None, None, None, None, None, frozenset(), None, None)
     active = frozenset(name for name, on in (gpu.throttle or {}).items() if on)

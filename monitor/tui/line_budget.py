@@ -1,4 +1,4 @@
-"""How many lines of a screen each panel gets: a function of what they want, so every size can be tested."""
+"""How many lines of a screen each panel gets: a pure function, so that every size can be tested."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 TALL = 33
-"""From this height on a screen has room for longer lists."""
+"""From this height a screen has room for longer lists."""
 
 
 class Wants(NamedTuple):
     """How many lines a panel wants."""
 
     sizes: tuple[int, ...]
-    """The heights it is made for, the best first: it gets the first for which the others leave room."""
+    """The heights it is made for, best first: it gets the first that leaves room for the others."""
     most: int = 0
-    """It can use this many when it has its best size and lines are left; 0: no more than its size."""
+    """How many lines it can use in total if some are left; 0: no more than its best size."""
     step: int = 1
-    """How many lines at a time it grows by."""
+    """How many lines it grows by at a time."""
     squeezed: int | None = None
-    """It still works in as few as this when there is not enough for all; None: it is not squeezed."""
+    """The fewest lines it works in when there is not enough room for all; None: it is not squeezed."""
     smallest: int = 0
-    """Fewer lines than this are not worth showing it."""
+    """With fewer lines than this it is not worth showing."""
     takes_rest: bool = False
-    """Gets what nobody else wants; the last such panel that is shown does."""
+    """Whether it may take the lines nobody else wants; the last such panel shown gets them."""
     spaced: bool = False
-    """A blank line below it, when every such panel can have one."""
+    """Whether it gets a blank line below, if there is one for every such panel."""
 
     @property
     def least(self) -> int:
@@ -37,12 +37,12 @@ HIDDEN = Wants((0,))
 
 class Budget(NamedTuple):
     lines: tuple[int, ...]
-    """Of each panel; 0 is not shown."""
+    """Lines of each panel; 0: not shown."""
     spaced: bool
 
 
 def divide(wants: Sequence[Wants], height: int) -> Budget:
-    """Every panel gets its size; what is left makes them grow, from the bottom up."""
+    """Every panel gets its size; remaining lines let them grow, from the bottom up."""
     lines = _sizes(wants, height)
     left = height - sum(lines)
     if left < 0:
@@ -63,7 +63,7 @@ def _sizes(wants: Sequence[Wants], height: int) -> list[int]:
 
 
 def _squeezed(wants: Sequence[Wants], lines: Sequence[int], missing: int) -> list[int]:
-    """The upper panels shrink first: findings and fixes are further down."""
+    """Upper panels shrink first, because findings and fixes are further down."""
     out = []
     for want, size in zip(wants, lines, strict=True):
         given = 0 if want.squeezed is None else max(0, min(missing, size - want.squeezed))

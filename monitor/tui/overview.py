@@ -31,8 +31,8 @@ class Source(Protocol):
 
 
 def overview_panels(source: Source) -> tuple[PanelSpec, ...]:
-    """All panels of the overview, from top to bottom. A new one is a view (`wants` and a function that
-    builds it) and a line here."""
+    """All panels of the overview, top to bottom. To add one, write a view (`wants` and a function that builds
+    it) and add a line here."""
 
     def of_frame(
         build: Callable[[Frame, Room], Block], wants: Callable[[Frame, Room], Wants]

@@ -1,4 +1,4 @@
-"""What a role looks like, made from the few colours of a theme. Needs no Textual."""
+"""The style of each role, derived from the few colours of a theme. Does not need Textual."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ OWN: dict[str, Colours] = {
     "gpumon-light": ("#1e2733", "#fbfcfd", "#e3e8ee", "#0b7a5d", "#9a6200", "#c2261d", "#0a63b0", "#7145b8"),
     HIGH_CONTRAST: ("#ffffff", "#000000", "#262626", "#33ff99", "#ffdd33", "#ff6b6b", "#66d9ff", "#ffb3ff"),
 }
-"""Our themes. They are calm: a busy GPU is green-blue, an alarm is the only red."""
+"""Our themes. They are calm: a busy GPU is green-blue, and only alarms are red."""
 SURFACE = {"gpumon-dark": "#161c26", "gpumon-light": "#eef1f5", "gpumon-contrast": "#000000"}
-"""Behind the header and the footer."""
+"""Background of header and footer."""
 
 PHASE_DARK = {
     "data": "#e58a4c", "transfer": "#d8bd5a", "forward": "#5b9fe3", "backward": "#7f7fe0",
@@ -39,7 +39,7 @@ PHASE_INK_LIGHT = {"yellow": "magenta", "cyan": "blue", "white": "black", "brigh
 
 
 class Palette(dict[str, Style]):
-    """Role → style. Half blocks (two phases in one cell) are made when first asked for."""
+    """Role → style. Half blocks (two phases in one cell) are made on first use."""
 
     def __missing__(self, role: str) -> Style:
         made = self._half(role) if role.startswith("half.") else self.get("", Style.null())
@@ -54,7 +54,7 @@ class Palette(dict[str, Style]):
 
 @lru_cache(maxsize=32)
 def true_styles(colours: Colours, contrast: bool = False) -> dict[str, Style]:
-    """Role → style from a theme's eight colours."""
+    """Role → style, from a theme's eight colours."""
     fore, back, panel, good, warn, alarm, info, accent = colours
     dark = is_dark(back)
     dim = blend(back, fore, 0.82 if contrast else 0.56 if dark else 0.66)
@@ -88,7 +88,7 @@ def _style(colour: str, behind: str | None = None, *, bold: bool = False, italic
 
 
 def blend(colour: str, other: str, share: float) -> str:
-    """A colour with a share of another in it."""
+    """A colour mixed with a share of another."""
     mixed = (round(a + (b - a) * share) for a, b in zip(_rgb(colour), _rgb(other), strict=True))
     return "#" + "".join(f"{part:02x}" for part in mixed)
 
@@ -108,8 +108,8 @@ def _rgb(colour: str) -> tuple[int, int, int]:
 
 @lru_cache(maxsize=2)
 def ansi_styles(dark: bool = True) -> dict[str, Style]:
-    """The terminal's own sixteen colours, on its own background. Yellow and cyan letters cannot be read on
-    white: a light terminal gets magenta and blue."""
+    """The terminal's own sixteen colours, on its own background. Yellow and cyan text is unreadable on white,
+    so a light terminal gets magenta and blue."""
     warn, accent = ("yellow", "magenta") if dark else ("magenta", "blue")
     styles = {
         "": "default", "strong": "bold", "dim": "dim", "faint": "dim", "stale": "dim italic",

@@ -1,4 +1,4 @@
-"""What of all there is the user looks at, and in which order."""
+"""What the user has chosen to see, and in which order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from monitor.model.run import WORST_FIRST, Run
 ATTENTION: dict[str, int] = {
     "lost": 0, "hung": 0, "error": 0, "stalled": 1, "starved": 2, "throttled": 3, "idle": 5,
 }  # fmt: skip
-"""Condition of a GPU → its place among the worst; all that work are one place, so that they stay in order."""
+"""Condition of a GPU → its rank, worst first; all that work share one rank, so they keep their order."""
 WORKS = 4
 ORDERS: dict[str, tuple[Callable[[Gpu], Any], Callable[[Run], Any]]] = {
     "worst": (
@@ -23,17 +23,17 @@ ORDERS: dict[str, tuple[Callable[[Gpu], Any], Callable[[Run], Any]]] = {
     "memory": (lambda gpu: -(gpu.memory_used_ratio or 0.0), lambda run: 0),
     "name": (lambda gpu: gpu.run_labels or ("~",), lambda run: run.name),
 }
-"""How GPUs and runs can be ordered; those that are alike stay as their host lists them."""
+"""How GPUs and runs can be ordered; ties keep their host's order."""
 
 
 class Pick(NamedTuple):
-    """What of a frame is looked at, and in which order."""
+    """Which part of a frame to show, and in which order."""
 
     order: str = "worst"
     words: str = ""
-    """Each must occur in what is shown."""
+    """Each word must occur in what is shown."""
     user: str | None = None
-    """Only what is this user's."""
+    """Show only what belongs to this user."""
 
 
 ALL = Pick()

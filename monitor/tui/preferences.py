@@ -1,4 +1,4 @@
-"""What the user prefers, kept in the configuration directory between sessions."""
+"""The user's preferences, kept in the configuration directory between sessions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 
 class Preferences(msgspec.Struct, kw_only=True):
-    """All of it may be deleted or broken without harm: then the defaults apply."""
+    """A missing or broken file does no harm: the defaults apply."""
 
     theme: str = "gpumon-dark"
     processes: bool = True
@@ -33,7 +33,7 @@ def load() -> Preferences:
 
 
 def save(preferences: Preferences) -> bool:
-    """Write it whole or not at all; False when the place cannot be written."""
+    """Write the file atomically; False if it cannot be written."""
     target = place()
     fresh = target.with_suffix(".new")
     try:

@@ -1,4 +1,4 @@
-"""The controls of a replay: where it is, how fast it goes, and the frames it shows."""
+"""The controls of a replay: its position, its speed, and the frames it shows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TRAIL = 240
 
 
 class Replay:
-    """Plays a recording in steps of one second of our time; `speed` seconds of its own each."""
+    """Plays a recording in one-second steps of our time, each covering `speed` seconds of its own."""
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
@@ -28,12 +28,12 @@ class Replay:
 
     @property
     def share(self) -> float:
-        """How far it has come, 0–1."""
+        """How far it has got, 0–1."""
         length = self.recording.end - self.recording.start
         return (self.at - self.recording.start) / length if length > 0 else 1.0
 
     def tick(self) -> None:
-        """A second has passed; at the end it stops."""
+        """A second has passed; playback stops at the end."""
         if not self.playing:
             return
         until = min(self.recording.end, self.at + self.speed)
@@ -46,7 +46,7 @@ class Replay:
             self.playing = False
 
     def seek(self, to: float) -> None:
-        """Jump; the graphs are filled with what led there."""
+        """Jump, and fill the graphs with what led up to that point."""
         self.at = max(self.recording.start, min(self.recording.end, to))
         self._hub.reset(0)
         step = self.recording.step

@@ -1,4 +1,4 @@
-"""The screen as an SVG that needs nothing from elsewhere: no font is fetched when it is opened."""
+"""The screen as a self-contained SVG: no font is fetched when it is opened."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FONTS = "DejaVu Sans Mono, Menlo, Consolas, Liberation Mono, monospace"
 
 
 def svg(app: GpumonApp) -> str:
-    """The screen in front, fonts taken from the reader's machine."""
+    """The front screen, with fonts from the reader's machine."""
     made = app.export_screenshot(title="gpumon", simplify=True)
     return FONT_FACE.sub("", made).replace("Fira Code, monospace", FONTS).replace("Fira Code", FONTS)
 

@@ -1,7 +1,7 @@
-"""Reaching the process that was meant, and no other: a signal to it, or a look at its environment.
+"""Signals a process or reads its environment, and makes sure that it is the intended one.
 
-Between what the screen showed and the key press, a pid may have been given to another process: the start
-time is compared first. Only processes of this machine can be reached.
+Between drawing the screen and pressing the key, a pid may have been reused, so the start time is compared
+first. Only processes on this machine can be reached.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CHOICES = {
     "SIGKILL": "end it now: nothing is saved",
 }
 TOLERANCE_SECONDS = 2.0
-"""Start times from /proc and from boot time differ by rounding and clock changes."""
+"""Start times from /proc and from the boot time differ by rounding and clock changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Target:
 
 
 def send(target: Target, name: str) -> str | None:
-    """Deliver it; None when done, else a sentence that says why not."""
+    """Send the signal; None on success, otherwise a sentence saying why not."""
     try:
         _process(target, "signals reach")
         os.kill(target.pid, getattr(signal, name))
@@ -59,7 +59,7 @@ def send(target: Target, name: str) -> str | None:
 
 
 def environment(target: Target) -> dict[str, str]:
-    """The variables it was started with, without secrets."""
+    """The process's initial environment variables, without secrets."""
     process = _process(target, "the environment is read on")
     try:
         found = process.environ()
@@ -74,7 +74,7 @@ def environment(target: Target) -> dict[str, str]:
 
 
 def _process(target: Target, what: str) -> psutil.Process:
-    """The process itself, unless its pid belongs to another one by now."""
+    """The process, unless its pid now belongs to another one."""
     if not target.here:
         raise UserError(f"process {target.pid} runs on {target.hostname}: {what} this machine only")
     try:

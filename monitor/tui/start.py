@@ -1,4 +1,4 @@
-"""Builds the app from what the command line asks for."""
+"""Builds the app from the command-line options."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from monitor.tui.archive import Archive
 
 PATIENCE_SECONDS = 0.5
-"""How long the daemon of this machine may take to answer before we read by ourselves."""
+"""How long this machine's daemon may take to answer before we take readings ourselves."""
 
 LONGEST_SECONDS = 30.0
-"""How long a screenshot waits for a host that says nothing."""
+"""How long a screenshot waits for a silent host."""
 FIRST_SECONDS = 0.5
-"""How long the app waits with loading for the first reading."""
+"""How long loading the app is delayed for the first reading."""
 
 
 def build(
@@ -44,8 +44,8 @@ def build(
     readonly: bool = False,
     terminal: TextIO | None = None,
 ) -> GpumonApp:
-    """The named daemons; else the daemon of this machine; else readings made by this process. On a terminal a
-    first picture is drawn while Textual is being loaded."""
+    """Connects to the named daemons, otherwise to this machine's daemon, otherwise takes readings in this
+    process. On a terminal, a first picture is drawn while Textual is loading."""
     preferred = preferences.load()
     plain, theme = ascii_only or ascii_fallback.wanted(), theme or ascii_fallback.theme()
     feeds, archive = _named(hosts) if hosts else _local(settings, own)
@@ -74,8 +74,8 @@ def build(
 
 
 def _draw_first(picture: FirstPicture, feeds: Sequence[Feed], readers: Readers) -> None:
-    """Drawn now without readings, and again with every one that comes until the app takes over. Loading
-    Textual keeps the one interpreter busy, so that waits a moment for the first reading."""
+    """Draws now, without readings, and again with every reading until the app takes over. Loading Textual
+    occupies the interpreter, so it waits a moment for the first reading."""
     hosts, arrived = [(feed.label, feed.mode) for feed in feeds], threading.Event()
 
     def show() -> None:
@@ -140,7 +140,7 @@ def _answers() -> bool:
 
 
 def save_screenshot(app: GpumonApp, target: Path, size: tuple[int, int], seconds: float) -> int:
-    """One SVG of the overview after `seconds` of watching, from the first reading on."""
+    """Save one SVG of the overview, `seconds` after the first reading."""
     import asyncio
 
     asyncio.run(_export(app, target, size, seconds))

@@ -1,4 +1,4 @@
-"""Columns that align; each has a width and a rank in the order in which columns are dropped."""
+"""Aligned columns; each has a width and a priority that decides which columns are dropped first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from monitor.tui.text import Cell, Line, Slot, Span, fit, spans
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """`drop` 0 always stays; the highest is dropped first. `grow` shares what room is left."""
+    """`drop` 0 always stays; the highest is dropped first. `grow` is a share of the remaining room."""
 
     name: str
     title: str
@@ -23,7 +23,7 @@ class Column:
 
 
 def chosen(columns: Sequence[Column], width: int, gap: int = 2) -> dict[str, tuple[Column, int]]:
-    """The columns that fit, with their widths; growing ones take what is left."""
+    """The columns that fit, with their widths; growing ones share what is left."""
     kept = list(columns)
     while _needed(kept, gap) > width and any(column.drop for column in kept):
         kept.remove(max(reversed(kept), key=lambda column: column.drop))
@@ -50,7 +50,7 @@ def chosen(columns: Sequence[Column], width: int, gap: int = 2) -> dict[str, tup
 
 
 def occupied(columns: Sequence[Column], rows: Sequence[Mapping[str, Cell]]) -> list[Column]:
-    """The columns in which some row says something; all of them when there is no row."""
+    """The columns that at least one row fills; all of them if there are no rows."""
     return [
         column
         for column in columns
@@ -67,7 +67,7 @@ def _needed(columns: Sequence[Column], gap: int) -> int:
 
 
 def gap_for(width: int) -> int:
-    """Blanks between columns: one where room is short."""
+    """Blanks between columns: one if room is short."""
     return 1 if width < 100 else 2
 
 
@@ -77,7 +77,7 @@ Layout = dict[str, tuple[Column, int]]
 def heading(
     layout: Layout, *, sort: str | None = None, reverse: bool = False, gap: int = 2, lead: int = 0
 ) -> Line:
-    """The titles; the first is the table's own name. A sorted column carries its direction."""
+    """The titles; the first is the table's own name. A sorted column shows its direction."""
     out: list[Span] = [Span(" " * lead)] if lead else []
     slots: list[Slot] = []
     x = lead
@@ -93,7 +93,7 @@ def heading(
 def row(
     layout: Layout, cells: Mapping[str, Cell], *, key: Hashable = None, gap: int = 2, lead: Cell = ""
 ) -> Line:
-    """One row; columns without room are left out, columns without a cell are blank."""
+    """One row; columns without room are omitted, columns without a cell are blank."""
     out: list[Span] = list(spans(lead)) if lead else []
     space = Span(" " * gap)
     for column, width in layout.values():

@@ -20,7 +20,7 @@ class Span(NamedTuple):
 
 
 class Slot(NamedTuple):
-    """A stretch of a line that can be chosen, and the key of what it shows."""
+    """A selectable part of a line, and the key of what it shows."""
 
     start: int
     end: int
@@ -29,7 +29,7 @@ class Slot(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """How much a view may use, and whether it must do without colour."""
+    """How much room a view has, and whether it must do without colour."""
 
     width: int
     height: int
@@ -46,7 +46,7 @@ class Line:
         return "".join(span.text for span in self.spans)
 
     def dimmed(self) -> Line:
-        """The same line, shown as not current."""
+        """The same line, drawn as no longer current."""
         return replace(self, spans=tuple(Span(text, "stale") for text, _ in self.spans))
 
 
@@ -55,7 +55,7 @@ NEAR = 6
 
 
 def differences(before: Line, after: Line) -> list[tuple[int, int]]:
-    """The stretches (start, end) in which two lines differ, by whole spans; all of it when widths changed."""
+    """The ranges (start, end) in which two lines differ, in whole spans; the whole line if widths changed."""
     if len(before.spans) != len(after.spans):
         return [(0, max(width_of(before.spans), width_of(after.spans)))]
     out: list[tuple[int, int]] = []
@@ -75,7 +75,7 @@ def differences(before: Line, after: Line) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A panel's content: lines that stay on top, and lines that scroll."""
+    """A panel's content: lines that stay at the top, and lines that scroll."""
 
     head: tuple[Line, ...] = ()
     rows: tuple[Line, ...] = ()
@@ -85,7 +85,7 @@ Cell = str | Span | Sequence[Span]
 
 
 def spans(cell: Cell, role: str = "") -> tuple[Span, ...]:
-    """Anything a view writes for a cell, as spans that are safe to print."""
+    """Whatever a view puts into a cell, as spans that are safe to print."""
     if isinstance(cell, str):
         return (Span(safe(cell), role),)
     if isinstance(cell, Span):
@@ -94,7 +94,7 @@ def spans(cell: Cell, role: str = "") -> tuple[Span, ...]:
 
 
 def safe(text: str) -> str:
-    """Names and command lines come from other people's processes: control characters are removed."""
+    """Removes control characters: names and command lines come from other people's processes."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else " " for char in text)
@@ -110,7 +110,7 @@ def cells(text: str) -> int:
 
 
 def clip(text: str, width: int) -> str:
-    """`text` in at most `width` cells, with an ellipsis when something is left out."""
+    """`text` in at most `width` cells, with an ellipsis if something is cut."""
     if cell_len(text) <= width:
         return text
     bare = text.rstrip()
@@ -120,7 +120,7 @@ def clip(text: str, width: int) -> str:
 
 
 def fit(cell: Cell, width: int, align: str = "<") -> list[Span]:
-    """A cell in exactly `width` cells."""
+    """A cell, padded or cut to exactly `width`."""
     parts = list(spans(cell))
     extent = cells(parts[0].text) if len(parts) == 1 else width_of(parts)
     if extent == width:
@@ -148,7 +148,7 @@ def _cut(parts: list[Span], width: int) -> list[Span]:
 
 
 def line(*cells: Cell, width: int | None = None, key: Hashable = None) -> Line:
-    """One line from cells one after the other; with `width` cut or filled to it."""
+    """One line from consecutive cells; with `width`, cut or padded to it."""
     parts = [span for cell in cells for span in spans(cell)]
     if width is not None:
         parts = fit(parts, width)
@@ -157,7 +157,7 @@ def line(*cells: Cell, width: int | None = None, key: Hashable = None) -> Line:
 
 
 def beside(blocks: Sequence[Sequence[Line]], widths: Sequence[int], gap: int = 2) -> list[Line]:
-    """Columns of lines side by side; slots keep their places."""
+    """Columns of lines side by side; their slots move with them."""
     height = max((len(block) for block in blocks), default=0)
     return [
         _join([block[y] if y < len(block) else Line() for block in blocks], widths, gap)
@@ -186,7 +186,7 @@ def shares(width: int, count: int, gap: int = 1) -> list[int]:
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Words in lines of at most `width` cells; a word longer than a line is cut into pieces."""
+    """Text wrapped to at most `width` cells; a word longer than a line is split."""
     lines = [joined.rstrip() for joined in map(_text_of, wrap_spans([Span(" ".join(text.split()))], width))]
     return lines or [""]
 
@@ -196,7 +196,7 @@ def _text_of(parts: Iterable[Span]) -> str:
 
 
 def wrap_spans(parts: Iterable[Span], width: int, hang: int = 0) -> list[list[Span]]:
-    """Spans in lines of at most `width` cells, broken between words; `hang` indents all but the first."""
+    """Spans wrapped between words to at most `width` cells; `hang` indents all lines but the first."""
     lines: list[list[Span]] = []
     left = 0
     for text, role in parts:
@@ -213,7 +213,7 @@ def wrap_spans(parts: Iterable[Span], width: int, hang: int = 0) -> list[list[Sp
 
 
 def _pieces(text: str, width: int) -> Iterator[str]:
-    """Words with the blanks after them; a word longer than a line in several pieces."""
+    """Words with the blanks after them; a word longer than a line is split."""
     for word in re.findall(r"\s*\S+\s*|\s+", safe(text)):
         while cells(word.rstrip()) > width:
             fits = set_cell_size(word, width)
@@ -223,7 +223,7 @@ def _pieces(text: str, width: int) -> Iterator[str]:
 
 
 def _joined(parts: Iterable[Span]) -> list[Span]:
-    """Neighbours of one role as one span."""
+    """Merges adjacent spans with the same role."""
     out: list[Span] = []
     for span in parts:
         if out and out[-1].role == span.role:

@@ -1,6 +1,6 @@
-"""Our themes for Textual, and the look of roles in any theme.
+"""Our Textual themes, and the style of roles in any theme.
 
-Every theme of Textual works: what a theme does not say about roles is derived from its colours.
+Every Textual theme works: styles it does not define for our roles are derived from its colours.
 """
 
 from __future__ import annotations

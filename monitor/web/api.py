@@ -1,4 +1,4 @@
-"""History over HTTP: runs live and past, their steps, comparisons and the ledger of predictions."""
+"""History over HTTP: live and past runs, their steps, comparisons, and the ledger of predictions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from monitor.web.service import Service
 
 HOUR = 3600.0
 LATEST = 1e11
-"""Wall seconds: the year 5138."""
+"""Wall-clock seconds: the year 5138."""
 
 
 def _history(service: Service) -> History:
@@ -34,7 +34,7 @@ def _history(service: Service) -> History:
 
 
 def catalog_for(request: Request, service: Service) -> Catalog:
-    """All runs, as whoever asks may see them."""
+    """All runs, as this client may see them."""
     viewer = service.viewer(request)
 
     def now() -> Now:
@@ -57,7 +57,7 @@ def _record(catalog: Catalog, wanted: str) -> RunRecord:
 
 
 def runs(request: Request, service: Service, values: Values) -> Any:
-    """One row a run, live and past, the newest first."""
+    """One row per run, live and past, newest first."""
     return catalog_for(request, service).rows(limit=values["limit"], state=values["state"])
 
 
@@ -67,8 +67,8 @@ def run(request: Request, service: Service, values: Values) -> Any:
 
 
 def compare(request: Request, service: Service, values: Values) -> Any:
-    """Run ``a`` against run ``b``. With POST, what was realised of a's predictions goes into the ledger, if
-    both runs are of whoever asks."""
+    """Run ``a`` against run ``b``. With POST, the realised gains of a's predictions go into the ledger, if
+    both runs belong to whoever asks."""
     catalog, viewer = catalog_for(request, service), service.viewer(request)
     before, after = (_record(catalog, values[name]).run for name in ("a", "b"))
 
@@ -79,13 +79,13 @@ def compare(request: Request, service: Service, values: Values) -> Any:
 
 
 def steps(request: Request, service: Service, values: Values) -> Any:
-    """Columns of steps after ``after``: ask again with the last step's number to follow a run."""
+    """Columns of the steps after ``after``: to follow a run, ask again with the last step's number."""
     wanted = request.path_params["run"]
     return _history(service).steps(wanted, values["rank"], after=values["after"], limit=values["limit"])
 
 
 def history(request: Request, service: Service, values: Values) -> Any:
-    """Readings between ``from`` and ``to`` (wall seconds; default: the last hour)."""
+    """Readings between ``from`` and ``to`` (wall-clock seconds; default: the last hour)."""
     end = time.time() if values["to"] is None else values["to"]
     start = end - HOUR if values["from"] is None else values["from"]
     if start >= end:
@@ -94,14 +94,14 @@ def history(request: Request, service: Service, values: Values) -> Any:
 
 
 def ledger(request: Request, service: Service, values: Values) -> Any:
-    """Predictions and what became of them, and how good each rule was so far."""
+    """Predictions and how they turned out, and how good each rule has been so far."""
     known, viewer = _history(service), service.viewer(request)
     entries = known.ledger(rule=values["rule"], run=values["run"], limit=values["limit"])
     return {"entries": [_entry(one, viewer) for one in entries], "rules": known.track_records()}
 
 
 def _entry(entry: Entry, viewer: Viewer) -> Entry:
-    """Where the script is, and what was changed in it, is for its owner to know."""
+    """The script's path and what was changed in it are only for its owner."""
     if viewer.owns(entry.owner_uid):
         return entry
     script = entry.script.rpartition("/")[2] if entry.script else None

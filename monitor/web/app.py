@@ -24,7 +24,7 @@ from monitor.web.privacy import Viewer
 from monitor.web.service import Service
 
 KEEPALIVE_SECONDS = 15.0
-"""A choice below the 30 to 60 seconds after which proxies close idle connections."""
+"""Chosen to be below the 30 to 60 seconds after which proxies close idle connections."""
 JSON_TYPE = "application/json"
 
 
@@ -68,7 +68,7 @@ def accepts_gzip(request: Request) -> bool:
 
 
 async def metrics(request: Request) -> Response:
-    """The newest snapshot as Prometheus text or OpenMetrics, whichever the client likes better."""
+    """The newest snapshot as Prometheus text or OpenMetrics, whichever the client prefers."""
     service: Service = request.app.state.service
     served = service.feed.latest
     if served is None:
@@ -86,19 +86,19 @@ def _bytes(body: bytes, kind: str, packed: bool) -> Response:
 
 
 async def no_icon(request: Request) -> Response:
-    """Browsers ask for one unasked."""
+    """Browsers request an icon unasked."""
     return Response(status_code=204, headers={"cache-control": "max-age=86400"})
 
 
 async def healthy(request: Request) -> Response:
-    """The process lives and answers."""
+    """The process is alive and answers."""
     return JSONResponse(
         {"status": "healthy", "program": "gpumon", "version": __version__, "pid": os.getpid()}
     )
 
 
 async def ready(request: Request) -> Response:
-    """The data is fresh; else 503 and why not."""
+    """The data is fresh; otherwise 503 and the reason."""
     service: Service = request.app.state.service
     reason = service.not_ready()
     if reason:
@@ -121,7 +121,7 @@ async def openapi(request: Request) -> Response:
 
 
 async def stream(request: Request) -> Response:
-    """Server-sent events, each one a snapshot; the newest comes at once."""
+    """Server-sent events, one per snapshot; the newest is sent at once."""
     service: Service = request.app.state.service
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
     if request.method == "HEAD":
@@ -135,7 +135,7 @@ async def stream(request: Request) -> Response:
 
 
 class EventStream(StreamingResponse):
-    """Gives its place back however it ends, also when it never began."""
+    """Gives its place back however it ends, even if it never began."""
 
     def __init__(
         self, streams: Streams, place: Stream, events: AsyncIterator[bytes], headers: dict[str, str]

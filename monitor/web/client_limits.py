@@ -15,14 +15,14 @@ MAX_REQUESTS = 40
 MAX_REQUESTS_EACH = 20
 MAX_STREAMS = 64
 MAX_STREAMS_EACH = 32
-"""Choices: a page uses one stream, a scraper one request; one client may have half of them."""
+"""Chosen: a page uses one stream, a scraper one request; one client may take half of them."""
 RETRY_SECONDS = "1"
 EVENT_STREAM = b"text/event-stream"
 
 
 class InFlight:
-    """ASGI middleware: a limit on concurrent requests, at most half of them by one client. A live
-    stream counts until it has begun; after that it is `Streams` that counts it."""
+    """ASGI middleware: limits concurrent requests, at most half of them from one client. A live stream counts
+    until it has begun; from then on `Streams` counts it."""
 
     def __init__(self, app: ASGIApp, *, most: int = MAX_REQUESTS, each: int = MAX_REQUESTS_EACH) -> None:
         self.app = app
@@ -50,7 +50,7 @@ class InFlight:
 
 
 class _Place:
-    """Taken when made; given back once."""
+    """Taken on construction; given back once."""
 
     def __init__(self, taken: Counter[str], client: str) -> None:
         self._taken: Counter[str] | None = taken
@@ -79,7 +79,7 @@ async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 class Stream:
-    """One client's live stream; `ended` when its place went to another client."""
+    """One client's live stream; `ended` when another client got its place."""
 
     def __init__(self, client: str) -> None:
         self.client = client
@@ -87,7 +87,7 @@ class Stream:
 
 
 class Streams:
-    """The live streams there are. When all places are taken, whoever has most gives one to who has few."""
+    """The open live streams. When all places are taken, the client with the most gives one up."""
 
     def __init__(self, most: int = MAX_STREAMS, each: int = MAX_STREAMS_EACH) -> None:
         self._most = most
@@ -98,7 +98,7 @@ class Streams:
         return len(self._open)
 
     def begin(self, client: str) -> Stream | None:
-        """None: there is no place for this client."""
+        """None: no place for this client."""
         counts = Counter(one.client for one in self._open)
         if counts[client] >= self._each:
             return None

@@ -1,8 +1,8 @@
-"""Our families as prometheus-client's objects, for programs that have a registry of their own.
+"""Our families as prometheus-client objects, for programs with a registry of their own.
 
     REGISTRY.register(SnapshotCollector(pipeline.tick))
 
-The daemon's own page is written by `exposition`, which costs a tenth of this; a test holds the two to the
+The daemon's own page is written by `exposition`, at a tenth of the cost; a test checks that both produce the
 same bytes.
 """
 
@@ -31,7 +31,7 @@ Simple = CounterMetricFamily | GaugeMetricFamily
 
 
 class SnapshotCollector(Collector):
-    """Asks for a snapshot at every collection and gives its families."""
+    """Takes a snapshot at every collection and yields its families."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class SnapshotCollector(Collector):
         self._limits = limits or Limits()
 
     def describe(self) -> Iterable[Metric]:
-        """All that may come, so that a registry refuses another collector with one of these names."""
+        """All families there may be, so that a registry refuses other collectors with the same names."""
         return [_empty(family) for family in FAMILIES]
 
     def collect(self) -> Iterator[Metric]:

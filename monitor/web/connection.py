@@ -1,7 +1,7 @@
 """One client connection: its requests have a deadline, and the number of connections is limited.
 
-A request must have arrived some seconds after it began, and what we send must be read. When there are too
-many connections, the one that has been idle for longest goes: a crowd of silent ones locks nobody out.
+A request must be complete within seconds of its first byte, and the client must read what we send. With too
+many connections, the one idle for longest is dropped: a crowd of silent clients locks nobody out.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from monitor.web.peer import Peer
 
 MAX_CONNECTIONS = 512
-"""Of one endpoint: far more than there are pages and scrapers, far fewer than open files allowed."""
+"""Per endpoint: far more than there are pages and scrapers, far fewer than the limit on open files."""
 REQUEST_SECONDS = 10.0
-"""From the first byte (or from connecting) to the end of the request, its body included."""
+"""From the first byte (or from connecting) to the end of the request, including its body."""
 WRITE_SECONDS = 10.0
-"""How long a client may leave what we send unread once the buffers are full."""
+"""How long a client may leave our data unread once the buffers are full."""
 MAX_HEAD_BYTES = 16 << 10
-"""As much as common servers allow."""
+"""The limit common servers use."""
 
 WAITS_FOR_CLIENT = (h11.IDLE, h11.SEND_BODY)
 
 
 class Connection(H11Protocol):
-    """uvicorn's, with time-outs, a place in the queue of idle ones, and its peer in every request's scope."""
+    """uvicorn's, with timeouts, a place in the idle queue, and its peer in every request's scope."""
 
     def __init__(self, *args: Any, idle: dict[Connection, None], **kwargs: Any) -> None:
-        """`idle`: the endpoint's connections without a request in progress, idle for longest first."""
+        """`idle`: the endpoint's connections without a request in progress, longest idle first."""
         super().__init__(*args, **kwargs)
         self._idle = idle
         self._request_timer: asyncio.TimerHandle | None = None
@@ -44,7 +44,7 @@ class Connection(H11Protocol):
         self._idle[self] = None
 
     def _make_room(self) -> None:
-        """Without an idle one to send away, uvicorn answers the newcomer with 503 (`limit_concurrency`)."""
+        """If no idle one can be dropped, uvicorn answers the newcomer with 503 (`limit_concurrency`)."""
         if len(self.connections) >= MAX_CONNECTIONS and self._idle:
             next(iter(self._idle)).abort()
 
@@ -70,7 +70,7 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     def abort(self) -> None:
-        """Abort at once: closing would wait for a client that does not read."""
+        """Abort instead of closing, which would wait for a client that does not read."""
         self._idle.pop(self, None)
         if self.transport is not None:
             self.transport.abort()

@@ -1,5 +1,5 @@
-"""An endpoint of the JSON API: its path, its parameters and the shape of its answer. Parameters are
-read by what is declared here, and the OpenAPI description is generated from it."""
+"""An endpoint of the JSON API: its path, parameters and response type. Parameters are parsed from this
+declaration, and the OpenAPI description is generated from it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from monitor.web.service import Service
 
 Answer = Callable[[Request], Awaitable[Response]]
 Values = dict[str, Any]
-"""Parameters by name, read; None for one that was not given and has no default."""
+"""Parsed parameters by name; None for one that was not given and has no default."""
 Question = Callable[[Request, Service, Values], Any]
 MAX_TEXT = 512
 NUMBERS = {
@@ -31,7 +31,7 @@ NAMES = {"integer": "a whole number", "number": "a number"}
 
 
 class BadRequest(Exception):
-    """A question that cannot be answered: status and sentence of the answer."""
+    """A request that cannot be answered: status and message of the response."""
 
     def __init__(self, sentence: str, status: int = 400) -> None:
         super().__init__(sentence)
@@ -40,7 +40,7 @@ class BadRequest(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One of the query string."""
+    """A parameter of the query string."""
 
     name: str
     help: str
@@ -84,12 +84,12 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One path of the API. Its question runs in a thread: a long one never holds `/metrics` up."""
+    """One path of the API. Its handler runs in a thread, so a slow one never delays `/metrics`."""
 
     path: str
     question: Question
     answer: Any
-    """The type of what it answers."""
+    """The type of its response."""
     parameters: tuple[Parameter, ...] = ()
     methods: tuple[str, ...] = ("GET",)
     errors: tuple[int, ...] = ()
@@ -103,7 +103,7 @@ class Endpoint:
         return {one.name: one.read(given.get(one.name)) for one in self.parameters}
 
     def respond(self) -> Answer:
-        """What the web server calls: JSON, with a clear sentence when there is no answer."""
+        """The handler for the web server: JSON, or a clear sentence if there is no answer."""
 
         @functools.wraps(self.question)
         async def answer(request: Request) -> Response:

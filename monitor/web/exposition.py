@@ -1,7 +1,7 @@
 """Writes families as Prometheus text or OpenMetrics, byte for byte as prometheus-client would.
 
-The client builds objects and costs 7–9 µs a series; here the lines are kept from one rendering to the next,
-so a series costs a look-up, and a number's text when it changed.
+The client builds objects and takes 7–9 µs per series; here lines are kept between renderings, so a series
+costs a lookup, plus formatting a number if it changed.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from monitor.model.run import Exemplar
 from monitor.web.families.base import Distribution, Family, Labels, Scene
 
 Line = tuple[str, float, str]
-"""The text before the value, the value, the whole line."""
+"""The text before the value, the value, and the whole line."""
 EOF = "# EOF\n"
 LEAST_PLAIN, MOST_PLAIN = -1e300, 1e6
-"""Between these the client writes what Python does."""
+"""Between these the client formats as Python does."""
 MOST_EXEMPLAR_LETTERS = 128
-"""OpenMetrics allows so many in all names and values of an exemplar's labels."""
+"""OpenMetrics' limit on all label names and values of an exemplar together."""
 
 
 class Writer:
-    """Renders scenes in one format. Keeps the lines of the series it wrote last, and only those: a
-    series that vanishes is forgotten with its line."""
+    """Renders scenes in one format. Keeps only the lines of the last rendering: a series that vanishes is
+    forgotten with its line."""
 
     def __init__(self, families: Iterable[Family], *, openmetrics: bool) -> None:
         self.openmetrics = openmetrics
@@ -50,7 +50,7 @@ class Writer:
         return "".join(parts).encode()
 
     def _samples(self, family: Family, scene: Scene, parts: list[str]) -> None:
-        """Most readings are the same as a second ago: their whole line is used again."""
+        """Most readings equal those of a second ago: their whole line is reused."""
         old = self._lines[family.name]
         kept: dict[Labels, Line] = {}
         for labels, value in family.read(scene):
@@ -81,7 +81,7 @@ class Writer:
 
 
 def _example(one: Distribution, exemplar: Exemplar) -> str:
-    """`` # {run="…",step="…"} seconds time`` behind a bucket, in OpenMetrics only."""
+    """`` # {run="…",step="…"} seconds time`` after a bucket, in OpenMetrics only."""
     labels = exemplar_labels(one, exemplar)
     if not labels:
         return ""
@@ -90,14 +90,14 @@ def _example(one: Distribution, exemplar: Exemplar) -> str:
 
 
 def exemplar_labels(one: Distribution, exemplar: Exemplar) -> tuple[tuple[str, str], ...]:
-    """The labels of a bucket's example; none when they are too long to be written."""
+    """The labels of a bucket's exemplar; none if they are too long."""
     pairs = (*one.exemplar_labels, ("step", str(exemplar.step)))
     labels = tuple((name, clean(value)) for name, value in pairs)
     return labels if sum(len(name) + len(value) for name, value in labels) <= MOST_EXEMPLAR_LETTERS else ()
 
 
 def number(value: float) -> str:
-    """A value as Prometheus reads it, in the client's own spelling."""
+    """A value as Prometheus reads it, formatted as the client formats it."""
     value = float(value)
     return repr(value) if LEAST_PLAIN < value < MOST_PLAIN else str(floatToGoString(value))
 
@@ -111,7 +111,7 @@ def braces(names: tuple[str, ...], values: Labels) -> str:
 
 
 def clean(value: str) -> str:
-    """A label value with what is not text replaced: strangers name runs and scalars."""
+    """A label value with non-text replaced: strangers name runs and scalars."""
     if value.isprintable():
         return value
     return value.encode("utf-8", "replace").decode().replace("\r", " ").replace("\0", " ")
@@ -136,7 +136,7 @@ def _bucket_prefixes(family: Family, labels: Labels) -> tuple[str, ...]:
 
 
 def _kind(family: Family, openmetrics: bool) -> str:
-    """Text has no "info"; OpenMetrics allows no counter of another exporter that does not end in _total."""
+    """Prometheus text has no "info"; OpenMetrics does not allow another exporter's counter without _total."""
     if family.kind == "info" and not openmetrics:
         return "gauge"
     foreign = family.kind == "counter" and not family.name.endswith("_total")

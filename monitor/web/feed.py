@@ -1,4 +1,4 @@
-"""The newest snapshot, from the tick thread to everybody who serves it, serialized once."""
+"""The newest snapshot, passed from the tick thread to everyone who serves it, serialised once."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from monitor.model.snapshot import Snapshot, encode
 from monitor.web.privacy import Viewer, for_viewer, owners
 
 GZIP_LEVEL = 1
-"""A choice: zlib's fastest."""
+"""Chosen: zlib's fastest."""
 
 
 class View:
-    """A snapshot as one kind of viewer may see it, and the bytes made of it so far."""
+    """A snapshot as one kind of viewer may see it, with the bytes made from it so far."""
 
     __slots__ = ("_event", "_json", "_packed", "snapshot")
 
@@ -40,7 +40,7 @@ class View:
 
 
 class Served:
-    """One snapshot and what was made of it so far: the same for all viewers who own nothing in it."""
+    """One snapshot with the views made so far: viewers who own nothing in it share one."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
@@ -84,8 +84,8 @@ class Feed:
         self._changed = asyncio.Event()
 
     async def after(self, seq: int, patience: float) -> Served | None:
-        """The newest snapshot once it is newer than `seq`; None when patience or the daemon ends.
-        A client that is slow gets the newest one, not a queue of old ones."""
+        """The newest snapshot once it is newer than `seq`; None when patience or the daemon ends. A slow
+        client gets the newest one, not a queue of old ones."""
         changed = self._changed
         if self.closed:
             return None

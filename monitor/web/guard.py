@@ -1,7 +1,7 @@
-"""Middleware around every route: who may ask, security headers, and counting of answers.
+"""Middleware around every route: who may ask, security headers, and response counts.
 
-A page on another origin must not read what runs here, or change anything. There are no CORS headers, and a
-request whose Host is not a name of this machine is refused, because that is what DNS rebinding looks like.
+A page on another origin must neither read what runs here nor change anything. There are no CORS headers, and
+a request whose Host is not a name of this machine is refused, because that is what DNS rebinding looks like.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ HEADERS = [
     (b"referrer-policy", b"no-referrer"),
 ]
 HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|(\w(?:[\w.-]*\w)?)\.?)(?::[0-9]{1,5})?", re.ASCII)
-"""A name or an address, and nothing else but a port: ``localhost:10835@evil.example`` is neither."""
+"""A name or address and an optional port, no more: ``localhost:10835@evil.example`` is refused."""
 MAX_BODY_BYTES = 64 << 10
-"""A choice: no request of the API needs more."""
+"""Chosen: no API request needs more."""
 READING = ("GET", "HEAD")
 
 
 class Guard:
-    """ASGI middleware. With `local` (the Unix socket) there is no Host check; with `exposed` (an
-    address others can reach anyway) this machine's name counts in any DNS zone."""
+    """ASGI middleware. With `local` (the Unix socket) there is no Host check; with `exposed` (an address
+    others can reach anyway) this machine's name is accepted in any DNS zone."""
 
     def __init__(
         self, app: ASGIApp, own: Own, names: Iterable[str] = (), *, local: bool = False, exposed: bool = False
@@ -76,7 +76,7 @@ class Guard:
         return None
 
     def allowed(self, host: str) -> bool:
-        """IP addresses, names of this machine, and names the settings allow."""
+        """IP addresses, names of this machine, and names allowed in the settings."""
         if host in self._known:
             return True
         name = host_name(host)
@@ -97,18 +97,18 @@ def own_names() -> set[str]:
 
 
 def host_name(host: str) -> str:
-    """The Host header without its port: ``[::1]:10835`` → ``::1``; empty when it is not one."""
+    """The Host header without its port: ``[::1]:10835`` → ``::1``; empty if it is not valid."""
     found = HOST.fullmatch(host)
     return (found[1] or found[2]).lower() if found else ""
 
 
 def _length(headers: Iterable[tuple[bytes, bytes]]) -> int:
-    """Of the body as announced; chunks of unknown length are read by no route."""
+    """Announced length of the body; no route reads chunks of unknown length."""
     return max((int(value) for name, value in headers if name == b"content-length"), default=0)
 
 
 def _is_foreign(headers: dict[bytes, bytes], host: str, *, reading: bool) -> bool:
-    """Made by a page of another origin. Following a link to read is fine; sending a form is not."""
+    """Sent by a page of another origin. Following a link to read is fine; sending a form is not."""
     if headers.get(b"sec-fetch-site") == b"cross-site":
         return not (reading and headers.get(b"sec-fetch-mode") == b"navigate")
     origin = headers.get(b"origin")

@@ -1,4 +1,4 @@
-"""What a content policy needs to allow a style or script that is inside the page."""
+"""What a content security policy needs to allow a style or script inside the page."""
 
 from __future__ import annotations
 

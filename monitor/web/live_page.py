@@ -15,7 +15,7 @@ HERE = Path(__file__).parent / "page"
 
 @cache
 def _page() -> tuple[bytes, str]:
-    """The page with its style and scripts inlined, and the policy that allows just these."""
+    """The page with its style and scripts inlined, and the policy that allows only these."""
     html, style, *scripts = map(read, ("page.html", "page.css", "units.js", "patch.js", "page.js"))
     html = html.replace("/*STYLE*/", style)
     for place, script in zip(("/*UNITS*/", "/*PATCH*/", "/*SCRIPT*/"), scripts, strict=True):

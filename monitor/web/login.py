@@ -1,5 +1,5 @@
-"""Basic auth on the TCP port. bcrypt is slow on purpose, so what it costs is bounded: one check at a time, a
-short queue, answers remembered, and few failures a minute from one client."""
+"""Basic auth on the TCP port. bcrypt is slow on purpose, so its cost is bounded: one check at a time, a short
+queue, cached results, and few failures per minute from one client."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 REMEMBERED = 1024
-"""Right and wrong logins, and clients with failures, remembered at most."""
+"""At most this many right and wrong logins, and clients with failures, are remembered."""
 MAX_WAITING = 8
-"""A choice: checks in the queue; each takes bcrypt a good part of a second on a slow machine."""
+"""Chosen: checks in the queue; each takes bcrypt a good part of a second on a slow machine."""
 FAILURES = 10
 FAILURES_SECONDS = 60.0
 """How many failures a client may have in this time; after that it is told to wait."""
@@ -52,7 +52,7 @@ class BasicAuth:
         )
 
     async def _judge(self, given: bytes, client: str) -> tuple[int, float]:
-        """Status of the answer, and after how many seconds to try again where that helps."""
+        """Status of the response, and where retrying helps, the seconds to wait before it."""
         login = _login(given)
         if login is None:
             return 401, 0.0
@@ -63,7 +63,7 @@ class BasicAuth:
                 return 429, wait
             if self._waiting >= MAX_WAITING:
                 return 503, 1.0
-            self._failures.note(client, time.monotonic())  # beforehand: all at once must not get past it
+            self._failures.note(client, time.monotonic())  # beforehand: many at once must not get past it
             await self._check(mark, login)
             if self._known.get(mark):
                 self._failures.take_back(client)
@@ -93,7 +93,7 @@ def _headers(status: int, retry: float) -> dict[str, str]:
 
 
 def remember(known: OrderedDict[bytes, bool], mark: bytes, fits: bool) -> None:
-    """Right ones are never pushed out by wrong ones, of which anybody can make any number."""
+    """Wrong logins, which anybody can make in any number, never push out right ones."""
     known[mark] = fits
     if len(known) > REMEMBERED:
         del known[next((one for one, right in known.items() if not right), next(iter(known)))]
@@ -111,8 +111,8 @@ def _login(given: bytes) -> tuple[str, bytes] | None:
 
 
 class Passwords:
-    """Checks one login. It takes as long for a user that does not exist, and for one whose hash is cheap, as
-    for the one whose hash is the most expensive: names cannot be told apart by the clock."""
+    """Checks one login. Unknown users and users with a cheap hash take as long as the most expensive hash, so
+    timing does not reveal which names exist."""
 
     def __init__(self, users: Mapping[str, bytes]) -> None:
         self._users = users
@@ -148,7 +148,7 @@ def _check(password: bytes, hashed: bytes) -> bool:
 
 
 class Failures:
-    """Failed logins of each client, as a bucket that drains with time."""
+    """Failed logins per client, as a bucket that drains over time."""
 
     def __init__(self) -> None:
         self._level: OrderedDict[str, tuple[float, float]] = OrderedDict()

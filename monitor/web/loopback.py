@@ -1,4 +1,4 @@
-"""Which user is at the other end of a TCP connection from this same machine. The kernel knows (sock_diag)."""
+"""The user at the other end of a TCP connection from this machine, which the kernel knows (sock_diag)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import struct
 from typing import Any
 
 SOCK_DIAG = 4
-"""The netlink protocol; this and what follows is from linux/sock_diag.h and linux/inet_diag.h."""
+"""The netlink protocol; these constants are from linux/sock_diag.h and linux/inet_diag.h."""
 BY_FAMILY = 20
 REQUEST = 1
 EVERY_STATE = 0xFFFFFFFF
@@ -39,7 +39,7 @@ def tcp_user(peer: Any, own: Any) -> int | None:
         return None
     if len(answer) < UID_AT + 4 or HEADER.unpack_from(answer)[1] != BY_FAMILY:
         return None
-    if answer[STATE_AT] != ESTABLISHED:  # what is left of a closed connection has no owner any more
+    if answer[STATE_AT] != ESTABLISHED:  # the remains of a closed connection have no owner
         return None
     return int(struct.unpack_from("=I", answer, UID_AT)[0])
 

@@ -1,7 +1,7 @@
-"""`/metrics`: the page is rendered at most once per snapshot and format, and served from there.
+"""`/metrics`: the page is rendered at most once per snapshot and format, then served from memory.
 
-Which format a client gets, and what is said of the daemon's process, is prometheus-client's; our families are
-written by `exposition`.
+prometheus-client chooses the format and describes the daemon's process; our families are written by
+`exposition`.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from monitor.web.families import FAMILIES
 from monitor.web.families.base import Family, Limits, Own, make_scene
 
 GZIP_LEVEL = 1
-"""Level 1 makes the page 9 times smaller; level 6 costs three times as much for a tenth more."""
+"""Level 1 makes the page 9 times smaller; level 6 takes three times as long for another tenth."""
 
 
 @dataclass(slots=True)
 class Page:
-    """One rendering, and its compressed form once somebody asked for it."""
+    """One rendering, and its compressed form once somebody has asked for it."""
 
     seq: int
     plain: bytes
     packed: bytes | None = None
     asked: bool = False
-    """Somebody wanted it; else it was made ahead."""
+    """Whether somebody asked for it; otherwise it was made ahead."""
 
     def body(self, packed: bool) -> bytes:
         if not packed:
@@ -58,14 +58,14 @@ class Metrics:
         self._process = _process_registry()
 
     def page(self, snapshot: Snapshot, *, openmetrics: bool) -> Page:
-        """The page for somebody who asks for it."""
+        """The page, for a client that asks for it."""
         page = self._made(snapshot, openmetrics)
         page.asked = True
         return page
 
     def prepare(self, snapshot: Snapshot) -> None:
-        """Whoever asked for the last page will ask for the next: made ahead, in another thread than the one
-        that answers, it keeps nobody waiting."""
+        """Whoever asked for the last page will ask for the next. Making it ahead, in another thread than the
+        one that answers, keeps nobody waiting."""
         for openmetrics, last in list(self._pages.items()):
             if last.asked:
                 self._made(snapshot, openmetrics).body(last.packed is not None)
@@ -102,10 +102,10 @@ def _of_the_process(registry: CollectorRegistry, openmetrics: bool) -> bytes:
 
 
 def negotiate(accept: str) -> str:
-    """The content type that prometheus-client answers such a client with."""
+    """The content type prometheus-client would choose for this client."""
     try:
         return choose_encoder(accept)[1]
-    except TypeError:  # it compares a version that is no number
+    except TypeError:  # it compares a version that is not a number
         return CONTENT_TYPE_PLAIN_0_0_4
 
 

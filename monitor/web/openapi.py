@@ -1,4 +1,4 @@
-"""The API described for programs: OpenAPI 3.1, made of the endpoints as they are declared."""
+"""The API described for programs: OpenAPI 3.1, generated from the declared endpoints."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OBJECT = {"type": "object"}
 
 
 class Plain(NamedTuple):
-    """A path that is not asked through `Endpoint`."""
+    """A path that is not an `Endpoint`."""
 
     path: str
     help: str

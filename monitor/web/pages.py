@@ -1,6 +1,6 @@
-"""Pages about single runs: a list, the report of one (live while it lasts), and two side by side.
+"""Pages about runs: a list, the report of one (live while it lasts), and two side by side.
 
-They are the documents `gpumon report` writes; what the viewer may not see is not in them.
+They are the documents `gpumon report` writes, without what the viewer may not see.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Make = Callable[[Request, Service], str]
 
 
 def page(make: Make) -> Callable[[Request], Awaitable[Response]]:
-    """An answer that is a page, made in a thread."""
+    """A handler that answers with a page, made in a thread."""
 
     async def answer(request: Request) -> Response:
         try:
@@ -47,7 +47,7 @@ def page(make: Make) -> Callable[[Request], Awaitable[Response]]:
 
 @cache
 def scripts() -> tuple[str, str]:
-    """What keeps the page of a live run up to date."""
+    """The scripts that keep the page of a live run up to date."""
     return read("patch.js"), read("anew.js")
 
 

@@ -1,7 +1,7 @@
-"""Who is asking: the user at the other end of a connection where the kernel knows, else the address.
+"""Who is asking: the user at the other end of a connection if the kernel knows, otherwise the address.
 
-The kernel knows the user behind a Unix socket, and behind a TCP connection from this same machine. For any
-other connection the address is all there is.
+The kernel knows the user behind a Unix socket, and behind a TCP connection from this machine. For any other
+connection the address is all there is.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from starlette.types import Scope
 
 UNMAPPED_UID = 65534
-"""What the kernel shows for a user it cannot name here: no two such are known to be the same."""
+"""What the kernel shows for a user it cannot map here: two of them need not be the same user."""
 NETWORK_BITS = 64
-"""One IPv6 customer has at least this many addresses: they count as one client."""
+"""One IPv6 customer has at least a network of this size: its addresses count as one client."""
 
 
 class Peer:
-    """The other end of one connection. `uid` is looked up when it is first asked for."""
+    """The other end of one connection. `uid` is looked up on first use."""
 
     def __init__(self, sock: socket.socket | None) -> None:
         self._sock = sock
@@ -33,7 +33,7 @@ class Peer:
 
     @cached_property
     def uid(self) -> int | None:
-        """None: not a user of this machine, or not known."""
+        """None: not a user of this machine, or unknown."""
         try:
             found = self._ask_kernel()
         except OSError:
@@ -46,13 +46,13 @@ class Peer:
         if not self.is_local_socket:
             return tcp_user(self._sock.getpeername(), self._sock.getsockname())
         if not hasattr(socket, "SO_PEERCRED"):
-            return own_uid()  # the file's mode lets nobody else in
+            return own_uid()  # the file's mode keeps everyone else out
         raw = self._sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
         return int(struct.unpack("3i", raw)[1])
 
     @cached_property
     def client(self) -> str:
-        """Who shares a limit: a user of this machine, else an address."""
+        """Whose requests count together: a user of this machine, otherwise an address."""
         if self.uid is not None:
             return f"uid {self.uid}"
         try:
@@ -65,7 +65,7 @@ NO_PEER = Peer(None)
 
 
 def peer_of(scope: Scope) -> Peer:
-    """As `monitor.web.connection` has put it there."""
+    """The peer that `monitor.web.connection` put into the scope."""
     state: dict[str, Any] = scope.get("state") or {}
     found = state.get("peer", NO_PEER)
     assert isinstance(found, Peer)

@@ -1,6 +1,6 @@
 """Which other exporters have the same figure, for docs/metrics.md: dcgm-exporter 4, nvidia_gpu_exporter (what
-`nvidia-smi --query-gpu` offers) and nvitop-exporter, by their sources and documentation in November 2026.
-"""
+`nvidia-smi --query-gpu` offers) and nvitop-exporter, according to their sources and documentation in November
+2026."""
 
 from __future__ import annotations
 
@@ -78,14 +78,14 @@ _OTHERS: dict[str, tuple[str, ...]] = {
     "host_network_receive_bytes_per_second": (NVITOP,),
     "host_network_transmit_bytes_per_second": (NVITOP,),
 }
-"""Name of our family without "gpumon_" → who has it, beside what `dcgm.ROWS` says."""
+"""Our family's name without "gpumon_" → who else has it, apart from what `dcgm.ROWS` says."""
 
 OTHERS = {f"gpumon_{name}": exporters for name, exporters in _OTHERS.items()}
 _BY_DEFAULT = {row.same_as for row in ROWS}
 
 
 def who_else(family: str) -> tuple[str, ...]:
-    """The exporters, in the order of the page; empty: nobody."""
+    """The exporters, in the order of the page; empty: none."""
     known = ({DCGM} if family in _BY_DEFAULT else set()) | set(OTHERS.get(family, ()))
     if DCGM in known:
         known.discard(DCGM_OPTION)

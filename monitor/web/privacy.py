@@ -1,8 +1,8 @@
-"""Who may see what: commands and source lines are for the user whose run or process it is.
+"""Who may see what: commands and source lines are only for the user who owns the run or process.
 
-Whoever asks without being known to the kernel as that user (over the network, or another user of the
-machine) gets everything else: states, figures, causes and predicted gains, but not the words a finding
-puts them in, because those quote the user's code.
+Anyone whom the kernel does not identify as that user (over the network, or another user of the machine) gets
+everything else: states, figures, causes and predicted gains, but not the wording of findings, because that
+quotes the user's code.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PLAIN_KEYS = frozenset(
         "framework",
     )
 )  # fmt: skip
-"""Of `Run.config`: settings. Whatever else is there, now or in a later version, may quote the user's code or
+"""The settings in `Run.config`. Anything else there, now or in a later version, may quote the user's code or
 environment. See docs/probe.md."""
 FOR_THE_OWNER = "Details are shown to the owner of the run."
 ROOT = 0
@@ -38,7 +38,7 @@ ROOT = 0
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """Who asks. `uid` is None for somebody the kernel does not know."""
+    """Who is asking. `uid` is None for somebody the kernel does not know."""
 
     uid: int | None = None
     sees_all: bool = False
@@ -48,8 +48,8 @@ class Viewer:
 
 
 def viewer_of(peer: Peer, *, show_commands: bool) -> Viewer:
-    """Over the socket, root and the daemon's own user see everything: they could read it anyway. Not so over
-    TCP, where a proxy that runs as root may ask for anybody."""
+    """Over the socket, root and the daemon's own user see everything: they could read it anyway. Not over
+    TCP, where a proxy running as root may ask on anybody's behalf."""
     trusted = peer.is_local_socket and peer.uid in (ROOT, own_uid())
     return Viewer(peer.uid, sees_all=show_commands or trusted)
 
@@ -60,7 +60,7 @@ def owners(snapshot: Snapshot) -> frozenset[int | None]:
 
 
 def for_viewer(snapshot: Snapshot, viewer: Viewer) -> Snapshot:
-    """The snapshot without what is not the viewer's to see."""
+    """The snapshot without what this viewer may not see."""
     if viewer.sees_all:
         return snapshot
     hidden = {run.id for run in snapshot.runs if not viewer.owns(run.owner_uid)}
@@ -91,7 +91,7 @@ def _run(run: Run, findings: Sequence[Finding]) -> Run:
 
 
 def _verdict(run: Run, findings: Sequence[Finding]) -> Verdict | None:
-    """In the words of the finding it is about, which are plain by now."""
+    """Uses the wording of the finding it is about, which has been redacted by now."""
     verdict = run.verdict
     if verdict is None or verdict.kind in ("healthy", "unknown"):
         return verdict
@@ -124,7 +124,7 @@ def _finding(finding: Finding) -> Finding:
 
 
 def _group(group: FindingGroup, findings: tuple[Finding, ...]) -> FindingGroup:
-    """A group of one has its finding's title; one of several has only their cause in it."""
+    """A group of one has its finding's title; the title of several contains only their cause."""
     if len(group.findings) != 1:
         return group
     return replace(group, title=findings[group.findings[0]].title)

@@ -1,4 +1,4 @@
-"""What the routes share: settings, the feed, the metrics pages, and whether the data is fresh."""
+"""Shared by the routes: settings, the feed, the metrics pages, and whether the data is fresh."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Service:
         return viewer_of(peer_of(request.scope), show_commands=self.settings.show_commands)
 
     def not_ready(self) -> str | None:
-        """Why the data cannot be relied on now; None when it can."""
+        """Why the data cannot be relied on now; None if it can."""
         served = self.feed.latest
         if served is None:
             return "no snapshot has been made yet"

@@ -5,7 +5,7 @@
     tls_server_config: {cert_file: node.crt, key_file: node.key}
     basic_auth_users: {prometheus: $2y$10$…}    # bcrypt, as made by htpasswd -nBC 10
 
-Paths are relative to the file. What this version does not do is refused, never ignored.
+Paths are relative to the file. What this version does not support is rejected, never ignored.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class WebConfig:
         return BasicAuth(app, self.users) if self.users else app
 
     def context(self) -> ssl.SSLContext:
-        """The TLS context. Raises `UserError` when certificate or key do not fit."""
+        """The TLS context. Raises `UserError` if the certificate or key cannot be used."""
         import ssl
 
         assert self.tls is not None
@@ -93,7 +93,7 @@ NO_WEB_CONFIG = WebConfig()
 
 
 def load_web_config(path: Path) -> WebConfig:
-    """The file, checked. Raises `UserError` naming the key that is wrong."""
+    """The validated file. Raises `UserError` naming the key that is wrong."""
     table = _read(path)
     _known(table, TOP_KEYS, str(path))
     http = _section(table, "http_server_config", path)

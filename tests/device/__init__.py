@@ -4,7 +4,7 @@
     result.truth["devices"][0]["steady"]  # busy seconds, and idle seconds by cause
     result.trace                          # the same as a trace file
 
-It is not a GPU, and no figure from it is one of a GPU. README.md says what is modelled and what is not.
+It is not a GPU, and none of its figures are those of a GPU. README.md says what is modelled and what is not.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Result:
 
 
 def require() -> None:
-    """For a test that needs the device: skip with the reason where it cannot be, under CI fail."""
+    """For a test that needs the device: skip with the reason if it is not available, fail under CI."""
     import pytest
 
     try:
@@ -76,7 +76,7 @@ def require() -> None:
 
 
 def environment(speeds: Speeds | None = None, out: Path | None = None) -> dict[str, str]:
-    """What a child process needs in its environment to have the device; raises Unavailable."""
+    """The environment a child process needs to have the device; raises Unavailable."""
     inherited = os.environ.get("PYTHONPATH")
     made = {
         "GPUMON_STANDIN_LIBRARY": str(build()),
@@ -101,7 +101,7 @@ def run(
 
 
 def run_code(code: str, speeds: Speeds | None = None) -> Result:
-    """As `run`, for a few lines of Python."""
+    """Like `run`, for a few lines of Python."""
     return run_command([sys.executable, "-c", textwrap.dedent(code)], speeds)
 
 
@@ -113,7 +113,7 @@ def run_command(
     out: Path | None = None,
     timeout: float = PATIENCE,
 ) -> Result:
-    """As `run`, for any command whose Python processes are to have the device."""
+    """Like `run`, for any command whose Python processes should have the device."""
     folder = out or _temporary_folder()
     full = {**os.environ, "OMP_NUM_THREADS": "1", **environment(speeds, folder), **(env or {})}
     begin = time.monotonic()

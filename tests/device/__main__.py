@@ -1,4 +1,4 @@
-"""`python -m tests.device [--out FOLDER] [--speeds JSON] script.py args…`: the script, with the device."""
+"""`python -m tests.device [--out FOLDER] [--speeds JSON] script.py args…`: run the script with the device."""
 
 from __future__ import annotations
 

@@ -18,9 +18,9 @@ from pathlib import Path
 
 NATIVE = Path(__file__).parent / "native"
 NVML = Path(__file__).parents[1] / "nvml"
-"""Its control file is fed from the device's timeline: nvml.h says how it looks."""
+"""Its control file is fed from the device's timeline; nvml.h has the format."""
 TORCH_VERSION = "2.13.0"
-"""The stand-in uses torch's inner interfaces: it is written for this version and for no other."""
+"""The stand-in uses torch's internal interfaces: it works with this version only."""
 FLAGS = ("-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wno-unknown-pragmas")
 
 
@@ -29,7 +29,7 @@ class Unavailable(RuntimeError):
 
 
 def build() -> Path:
-    """The compiled library, from a cache of this user outside the repository."""
+    """The compiled library, from this user's cache outside the repository."""
     compiler, torch = _compiler(), _torch_folder()
     folder = Path(tempfile.gettempdir()) / f"gpumon-device-{os.getuid()}"
     library = folder / _digest([*sorted(NATIVE.iterdir()), NVML / "nvml.h"]) / "gpumon_standin.so"
@@ -73,7 +73,7 @@ def _digest(files: Iterable[Path]) -> str:
 
 
 def _objects(compiler: str, torch: Path, folder: Path, work: Path) -> list[Path]:
-    """An object per source, kept from earlier builds with the same source and headers."""
+    """One object per source, reused from earlier builds with the same source and headers."""
     headers = [*sorted(NATIVE.glob("*.h")), NVML / "nvml.h"]
 
     def compiled(source: Path) -> Path:

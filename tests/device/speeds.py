@@ -22,7 +22,7 @@ class Speeds:
     half_tflops: float = 120.0
     """fp16 and bf16."""
     launch_us: float = 5.0
-    """Host time of an operator, at least; its own computation counts towards it."""
+    """Minimum host time of an operator; its own computation counts towards it."""
     latency_us: float = 4.0
     """From the launch to the earliest start on the device."""
     copy_us: float = 6.0
@@ -34,9 +34,9 @@ class Speeds:
     compute_elements: int = 16_384
     """Operators on more elements than this are timed but not computed."""
     compute_flops: float = 2e6
-    """And so are those with more floating point operations."""
+    """So are those with more floating-point operations."""
     kernels_us: dict[str, float] = field(default_factory=dict)
-    """Operator name without "aten::" → its kernel's time, in place of the model."""
+    """Operator name without "aten::" → its kernel's time, instead of the model."""
 
     def to_json(self) -> str:
         return json.dumps(dataclasses.asdict(self))

@@ -1,4 +1,4 @@
-"""`make faults N=200`: every fault and attack that is listed, and what came of it, into docs/reliability.md.
+"""`make faults N=200`: try every listed fault and attack, and write the outcome into docs/reliability.md.
 
     python -m tests.faults --kills 200 [--part faults|attacks]
 

@@ -1,5 +1,5 @@
-"""What has been tried against gpumon, and the tests that show what becomes of it. docs/reliability.md is made
-of these lists; a test checks that every one of the tests is there."""
+"""What has been tried against gpumon, and the tests that show the outcome. docs/reliability.md is generated
+from these lists; a test checks that every one of the tests exists."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNIT = "tests/unit"
 class Tried(NamedTuple):
     what: str
     tests: tuple[str, ...]
-    """Files, or single tests of them (``file::test``)."""
+    """Files, or single tests in them (``file::test``)."""
 
 
 FAULTS = (

@@ -1,5 +1,5 @@
-/* A wall clock that a test sets, where libfaketime is not installed: FAKETIME_TIMESTAMP_FILE names a file with
- * the days it is off, "+40d". Other clocks are as they are. */
+/* A wall clock that a test sets, if libfaketime is not installed: FAKETIME_TIMESTAMP_FILE names a file with its
+ * offset in days, "+40d". Other clocks are unchanged. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 
     python -m tests.faults.fuzz --rings 100000 [--seed 1]
 
-Whatever the mutants are, the honest run is in view with all its steps, every face can be made of the
+Whatever the mutants are, the honest run is visible with all its steps, every face can be made from the
 snapshot, and no guard had to catch a mistake of ours (`unexpected` and `run` in the counts, a failed rule).
 """
 
@@ -52,8 +52,8 @@ def honest(folder: Path) -> RingWriter:
 
 
 def batch(seed: int, count: int = BATCH) -> list[str]:
-    """`count` mutants through one reader; what was not known of before, if anything. Raises
-    `AssertionError` when the honest run suffers."""
+    """`count` mutants through one reader; returns new kinds of trouble, if any. Raises `AssertionError` if
+    the honest run suffers."""
     chance = random.Random(seed)
     folder = Path(tempfile.mkdtemp(prefix="gpumon-fuzz-", dir=_memory()))
     writer = honest(folder)
@@ -77,7 +77,7 @@ def batch(seed: int, count: int = BATCH) -> list[str]:
 
 
 class Bench:
-    """A reader and all that is made of what it reads, as in a daemon's tick but without its guards."""
+    """A reader and everything made from what it reads, as in a daemon's tick but without its guards."""
 
     def __init__(self, reader: RunReader, store: Store | None) -> None:
         self.reader = reader
@@ -86,7 +86,7 @@ class Bench:
         self.seq = 0
 
     def look(self) -> list[str]:
-        """One tick; the rules that failed so far."""
+        """One tick; returns the rules that have failed so far."""
         now = Moment.now()
         self.seq += 1
         self.reader.poll(now)

@@ -1,9 +1,9 @@
-"""`make fuzz`: questions made from the API's own description, asked of a real daemon with runs and history.
+"""`make fuzz`: requests made from the API's own description, sent to a real daemon with runs and history.
 
     python -m tests.faults.fuzz_api [--examples 1000]
 
-Whatever is asked, the answer has a status and a shape that the description knows, what the description
-forbids is refused, and the daemon goes on. Needs schemathesis (pip install schemathesis).
+Whatever is asked, the response has a status and a shape that the description knows, what the description
+forbids is refused, and the daemon carries on. Needs schemathesis (pip install schemathesis).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.integration.daemon.test_runs import train
 
 NEVER_ENDS = "/api/v1/stream"
 NOT_IN_THE_DESCRIPTION = "positive_data_acceptance"
-"""That `from` must be before `to` cannot be said there."""
+"""The description cannot express that `from` must be before `to`."""
 
 
 def is_installed() -> bool:
@@ -59,7 +59,7 @@ def main() -> int:
 
 
 def asked(report: str) -> str:
-    """How many questions, as schemathesis counts them."""
+    """The number of requests, as schemathesis counts them."""
     found = re.search(r"(\d+) generated", report)
     return f"{int(found[1]):,}" if found else "unknown"
 

@@ -1,4 +1,4 @@
-"""`make fuzz`: the C core, built with the address and undefined-behaviour sanitizers, called oddly.
+"""`make fuzz`: odd calls to the C core, built with the address and undefined-behaviour sanitizers.
 
     python -m tests.faults.fuzz_core [--calls 200000] [--seed 1] [--record]
 
@@ -25,7 +25,7 @@ SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
 
 def build(compiler: str, folder: Path) -> Path:
-    """The core with its sanitizers. Raises `subprocess.CalledProcessError` where the compiler has none."""
+    """The core with its sanitizers. Raises `subprocess.CalledProcessError` if the compiler has none."""
     target = folder / f"native{sysconfig.get_config_var('EXT_SUFFIX')}"
     include = f"-I{sysconfig.get_paths()['include']}"
     command = [compiler, *FLAGS, *SANITIZE, include, *SOURCES, "-o", str(target)]
@@ -34,8 +34,7 @@ def build(compiler: str, folder: Path) -> Path:
 
 
 def environment(compiler: str) -> dict[str, str]:
-    """The sanitizer must be there before anything else. Python frees little at its end: leaks are not looked
-    for."""
+    """The sanitizer must be loaded first. Leaks are not checked, because Python frees little at exit."""
     asan = subprocess.run(
         [compiler, "-print-file-name=libasan.so"], check=True, capture_output=True, text=True
     )
@@ -49,7 +48,7 @@ def environment(compiler: str) -> dict[str, str]:
 
 
 def call_oddly(compiler: str, calls: int, seed: int) -> subprocess.CompletedProcess[str]:
-    """Exit code 0: the sanitizers saw nothing."""
+    """Exit code 0: the sanitizers found nothing."""
     with tempfile.TemporaryDirectory() as folder:
         library = build(compiler, Path(folder))
         program = Path(__file__).with_name("odd_calls.py")

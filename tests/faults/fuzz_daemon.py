@@ -1,10 +1,10 @@
-"""`make fuzz`: mutated rings through a real daemon, an honest run beside them.
+"""`make fuzz`: mutated rings through a real daemon, with an honest run beside them.
 
     python -m tests.faults.fuzz_daemon [--rings 2000] [--seed 1] [--record]
 
-Half of the mutants have a live process behind them, and they belong to another user where we are root. After
-every batch the honest run has all its steps, every collector works, `/metrics` answers, and nothing was met
-that the daemon does not know.
+Half of the mutants have a live process behind them, and if we are root they belong to another user. After
+every batch the honest run has all its steps, every collector works, `/metrics` answers, and the daemon met
+nothing it does not know.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ OUR_MISTAKES = ("unexpected", "run", "row")
 
 
 def fuzz(folder: Path, rings: int, seed: int = 1) -> int:
-    """How many mutants the daemon has seen. Raises `AssertionError` when anybody suffers."""
+    """The number of mutants the daemon has seen. Raises `AssertionError` if anybody suffers."""
     chance = random.Random(seed)
     place = folder / "rings"
     place.mkdir()
@@ -45,21 +45,21 @@ def fuzz(folder: Path, rings: int, seed: int = 1) -> int:
 
 
 def show(daemon: Daemon, place: Path, mutants: list[Mutant]) -> None:
-    """Put them there, have them looked at twice, half of them changed meanwhile, and take them away."""
+    """Place them, let the daemon see them twice with half of them changed in between, and remove them."""
     files = [place / f"{mutant.meta_run}.0.ring" for mutant in mutants]
     held = [put(file, mutant) for file, mutant in zip(files, mutants, strict=True)]
     check(daemon)
     for file, mutant in zip(files[::2], mutants[::2], strict=True):
-        with file.open("r+b") as opened:  # in place: a live writer does not take another file
+        with file.open("r+b") as opened:  # in place: a live writer does not switch files
             opened.write(mutant.again())
     check(daemon)
     for file, descriptor in zip(files, held, strict=True):
-        file.unlink(missing_ok=True)  # the daemon may have taken a dead one away
+        file.unlink(missing_ok=True)  # the daemon may have removed a dead one
         os.close(descriptor)
 
 
 def put(file: Path, mutant: Mutant) -> int:
-    """A ring in its place, as a writer would leave it; every other one is locked, as a live writer's is."""
+    """Put a ring in place, as a writer would leave it; every other one is locked, as a live writer's is."""
     fresh = file.with_suffix(".tmp")
     fresh.write_bytes(mutant.encode())
     if os.geteuid() == 0:
@@ -72,7 +72,7 @@ def put(file: Path, mutant: Mutant) -> int:
 
 
 def check(daemon: Daemon) -> None:
-    """All is well in a snapshot that was begun after now."""
+    """All is well in a snapshot begun after now."""
     client = daemon.client()
     begun = client.snapshot().seq + 1
     seen: Snapshot = wait_for(lambda: (one := client.snapshot()).seq > begun and one)

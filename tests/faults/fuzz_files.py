@@ -1,4 +1,4 @@
-"""`make fuzz`: settings and web-config files of any content, many more of them than `make test` tries.
+"""`make fuzz`: settings and web-config files with any content, many more than `make test` tries.
 
 python -m tests.faults.fuzz_files [--examples 5000] [--record]
 """

@@ -127,7 +127,7 @@ class Mutant:
         self.meta["config"] = config
 
     def _replace_somewhere(self, place: Any) -> None:
-        """Walk a random way down and put something else there."""
+        """Walk down a random path and put something else there."""
         while isinstance(place, dict | list) and place:
             keys = list(place) if isinstance(place, dict) else list(range(len(place)))
             key = self.chance.choice(keys)

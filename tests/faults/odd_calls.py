@@ -1,10 +1,10 @@
-"""Odd calls of the C core, in a process that `tests.faults.fuzz_core` starts with the sanitizers loaded.
+"""Odd calls to the C core, in a process that `tests.faults.fuzz_core` starts with the sanitizers loaded.
 
     python odd_calls.py NATIVE CALLS SEED
 
-Everything the module has is called with what nobody would call it with: wrong kinds and numbers of arguments,
-objects that raise, that call back, or that go away meanwhile. Python exceptions are fine; what is not is
-anything the sanitizers see.
+Everything in the module is called as nobody would call it: with wrong types and numbers of arguments, and
+objects that raise, call back, or go away in the meantime. Python exceptions are fine; anything the sanitizers
+find is not.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sdk.writer import MemoryRing
 
 
 class Raises:
-    """Whatever is asked of it."""
+    """Raises whatever is asked of it."""
 
     def __getattr__(self, name: str) -> Any:
         raise RuntimeError(name)
@@ -51,7 +51,7 @@ class Huge:
 
 
 class Ring:
-    """Memory that is not what it says: too short, read-only, gone, or another one every time."""
+    """Memory that is not what it claims: too short, read-only, gone, or different every time."""
 
     def __init__(self, chance: random.Random, core: Any) -> None:
         self._chance, self._core = chance, core

@@ -1,4 +1,4 @@
-"""What came of a run of the tests, and the parts of docs/reliability.md that are made of it."""
+"""The outcome of a test run, and the parts of docs/reliability.md generated from it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.faults import page
 from tests.faults.attacks import ATTACKS, FAULTS, Tried
 
 FIGURES = ("written", "read", "lost", "doubled")
-"""Steps, as a test tells them (`record_property`): lost are those counted as such, read + lost = written."""
+"""Steps, as a test reports them (`record_property`): `lost` counts the lost ones, read + lost = written."""
 
 
 @dataclass
@@ -38,7 +38,7 @@ def _case(one: ElementTree.Element) -> Case:
 
 
 def named_tests(lists: Sequence[Sequence[Tried]] = (FAULTS, ATTACKS)) -> list[str]:
-    """All tests that are named, each once; a whole file instead of single tests of it."""
+    """All named tests, each once; a whole file instead of single tests in it."""
     named = dict.fromkeys(test for tried in lists for one in tried for test in one.tests)
     return [test for test in named if "::" not in test or test.partition("::")[0] not in named]
 

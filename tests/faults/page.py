@@ -1,4 +1,4 @@
-"""docs/reliability.md: each command that tries something writes what it found into its own part."""
+"""docs/reliability.md: each command that tries something writes its findings into its own section."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def read(part: str) -> str:
 
 
 def write(part: str, text: str) -> None:
-    """Into the page, in place of what this part had."""
+    """Replace this part of the page."""
     begin, end = _edges(part)
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(begin)
     after = rest.partition(end)[2]
@@ -32,7 +32,7 @@ def write(part: str, text: str) -> None:
 
 
 def put_row(part: str, *cells: str) -> None:
-    """A row of a part that is a table, with today's date; one of the same first cell is replaced."""
+    """Put a row with today's date into a part that is a table, replacing the row with the same first cell."""
     rows = read(part).splitlines()
     row = table_row(*cells, today())
     same = [at for at, line in enumerate(rows) if line.startswith(f"| {cells[0]} |")]

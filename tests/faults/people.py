@@ -1,4 +1,4 @@
-"""Real users of one machine: processes with uids of their own that write rings into a folder they share."""
+"""Real users of one machine: processes with their own uids that write rings into a shared folder."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ for line in sys.stdin:
 
 
 class Person:
-    """A user's process; every call returns when it has been done."""
+    """A user's process; every call returns once it is done."""
 
     def __init__(self, process: subprocess.Popen[str], uid: int) -> None:
         self.process = process
@@ -89,7 +89,7 @@ class Person:
         assert self.process.stdout.readline() == "done\n", f"{what} failed"
 
     def train(self, *runs: str, steps: int = 0, slots: int = 64, **meta: Any) -> None:
-        """Rank 0 of each of these runs."""
+        """Write rank 0 of each of these runs."""
         self.write({f"{run}.0.ring": {"run": run, **meta} for run in runs}, steps=steps, slots=slots)
 
     def write(
@@ -99,7 +99,7 @@ class Person:
         slots: int = 64,
         scalars: Sequence[float] = (),
     ) -> None:
-        """Rings by file name, each with its meta."""
+        """Write rings by file name, each with its meta."""
         self._do("open_", rings=rings, steps=steps, slots=slots, scalars=list(scalars))
 
     def step(self, count: int) -> None:
@@ -112,7 +112,7 @@ class Person:
         self._do("started", mono=mono_ns, wall=wall_ns)
 
     def files(self, names: Sequence[str], size: int = 0) -> None:
-        """Files that are no rings."""
+        """Create files that are not rings."""
         self._do("files", names=list(names), size=size)
 
 
@@ -136,7 +136,7 @@ def person(folder: Path, uid: int | None = None) -> Iterator[Person]:
 
 @contextmanager
 def shared_folder() -> Iterator[Path]:
-    """Where every user may write."""
+    """A folder every user may write to."""
     place = Path(tempfile.mkdtemp(prefix="gpumon-faults-", dir="/dev/shm"))
     place.chmod(0o1777)
     try:
@@ -146,7 +146,7 @@ def shared_folder() -> Iterator[Path]:
 
 
 def require_root() -> None:
-    """Only root can act for several users; under CI that must be so."""
+    """Only root can act for several users; CI must run as root."""
     if os.geteuid() == 0:
         return
     reason = "only root can act for several users"
@@ -156,7 +156,7 @@ def require_root() -> None:
 
 
 def look(reader: RunReader) -> dict[str, Run]:
-    """One tick: the runs in view by id."""
+    """One tick: the visible runs by id."""
     now = Moment.now()
     reader.poll(now)
     runs = reader.runs(now, (), ())

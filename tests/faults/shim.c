@@ -1,5 +1,5 @@
-/* System calls that fail when a test says so. The file named by FAULTS holds one line, "READS WRITES NAME":
- * the errno that reads and writes of files whose path contains NAME are to give, 0 for none. */
+/* System calls that fail when a test says so. The file named by FAULTS contains one line, "READS WRITES NAME":
+ * the errno for reads and writes of files whose path contains NAME, 0 for none. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

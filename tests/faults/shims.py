@@ -1,4 +1,4 @@
-"""Small C libraries put before the system's (LD_PRELOAD), built here: calls that fail, another clock."""
+"""Small C libraries loaded before the system's (LD_PRELOAD), built here: failing calls, another clock."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.conftest import require_program
 
 @cache
 def built(source: str) -> str:
-    """Path of the library made of this source; needs a C compiler."""
+    """Path of the library built from this source; needs a C compiler."""
     folder = tempfile.mkdtemp(prefix="gpumon-shim-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     library = f"{folder}/shim.so"
@@ -24,8 +24,8 @@ def built(source: str) -> str:
 
 
 def other_clock(shift: Path) -> dict[str, str]:
-    """Environment of a process whose wall clock is off by what the file says ("+40d"): libfaketime where it
-    is installed, else a library of ours."""
+    """Environment of a process whose wall clock is off by what the file says ("+40d"): libfaketime if it is
+    installed, otherwise a library of ours."""
     known = [str(path) for path in Path("/usr/lib").glob("*/faketime/libfaketime.so.1")]
     return {
         "LD_PRELOAD": known[0] if known else built("clock.c"),

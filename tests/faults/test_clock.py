@@ -15,8 +15,8 @@ from tests.faults.ticker import ticker
 
 @pytest.mark.parametrize("days", ["+40d", "-40d"])
 def test_a_clock_set_for_a_minute_costs_nothing(tmp_path: Path, days: str) -> None:
-    """GIVEN a live run and one that is over WHEN the wall clock jumps by 40 days and back THEN both stay in
-    view, no step is called one of the future, no file goes, and the jump is seen."""
+    """GIVEN a live run and a finished one WHEN the wall clock jumps by 40 days and back THEN both stay
+    visible, no step counts as being in the future, no file is removed, and the jump is noticed."""
     shift = tmp_path / "shift"
     shift.write_text("+0d")
     folder = tmp_path / "rings"

@@ -61,8 +61,8 @@ class Keeper:
 
 @pytest.mark.parametrize("days", ["+40d", "-40d"])
 def test_a_clock_set_for_a_minute_expires_nothing(tmp_path: Path, days: str) -> None:
-    """GIVEN a history of 29 days WHEN the wall clock jumps by 40 days, daemons keep house, and it jumps back
-    THEN every run is still there; also when the daemon was started while the clock was wrong."""
+    """GIVEN a history of 29 days WHEN the wall clock jumps by 40 days, daemons do their housekeeping, and it
+    jumps back THEN every run is still there; also if the daemon was started while the clock was wrong."""
     shift = tmp_path / "shift"
     shift.write_text("+0d")
     with Keeper(tmp_path / "history.db", shift) as keeper:

@@ -12,7 +12,7 @@ from tests.faults.fuzz_core import call_oddly
 
 @pytest.mark.slow
 def test_odd_calls_of_the_c_core_are_answered() -> None:
-    """GIVEN the C core under the sanitizers WHEN it is called as nobody would THEN they see nothing wrong."""
+    """GIVEN the C core under the sanitizers WHEN called as nobody would THEN they find nothing wrong."""
     try:
         done = call_oddly(require_program("cc"), calls=5000, seed=7)
     except subprocess.CalledProcessError as error:

@@ -1,4 +1,4 @@
-"""Files that fail: no descriptors left, a disk that is full or breaks, a reader or a trainer that is stopped.
+"""Failing files: no descriptors left, a full or broken disk, a stopped reader or trainer.
 
 What was written is read or counted as lost, nothing is doubted, and nothing is read twice.
 """
@@ -26,7 +26,7 @@ from tests.integration.runs.processes import WRITER, program
 
 @contextmanager
 def failing(folder: Path) -> Iterator[tuple[Ticker, Path]]:
-    """A reader, and the file that says what is to fail."""
+    """A reader, and the file that says what should fail."""
     plan = folder.parent / "plan"
     with ticker(folder, env={"LD_PRELOAD": built("shim.c"), "FAULTS": str(plan)}) as reader:
         yield reader, plan
@@ -113,8 +113,8 @@ def test_a_full_disk_is_waited_out(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_a_reader_that_was_stopped_doubts_nothing(folder: Path) -> None:
-    """GIVEN a reader stopped in the middle of its tick for seconds WHEN it goes on THEN no step that was
-    written meanwhile is taken for one of the future."""
+    """GIVEN a reader stopped for seconds in the middle of its tick WHEN it continues THEN no step written in
+    the meantime is mistaken for one in the future."""
     with program(WRITER, folder / "fast.0.ring", 10**8, 0, 1 << 22) as writer, ticker(folder) as reader:
         wait_for(lambda: reader.tick().steps("fast") > 1000)
         for _ in range(2):
@@ -131,7 +131,7 @@ def test_a_reader_that_was_stopped_doubts_nothing(folder: Path) -> None:
 
 
 def test_a_stopped_trainer_is_alive(folder: Path) -> None:
-    """GIVEN a trainer that was stopped WHEN it goes on THEN its run goes on, with every step."""
+    """GIVEN a trainer that was stopped WHEN it continues THEN its run continues, with every step."""
     with program(WRITER, folder / "held.0.ring", 3000, 0.0005, 1 << 22) as writer, ticker(folder) as reader:
         wait_for(lambda: reader.tick().steps("held") > 10)
         os.kill(writer.pid, signal.SIGSTOP)

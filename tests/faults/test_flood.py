@@ -1,4 +1,4 @@
-"""One user writes far more than anybody can keep: the history of the others stays whole."""
+"""One user writes far more than can be kept: the history of the others stays complete."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def folder() -> Iterator[Path]:
 
 
 def test_a_flood_costs_its_own_history_only(folder: Path, tmp_path: Path) -> None:
-    """GIVEN twelve rings of Mallory's that write all they can, and one of Alice's THEN her steps are kept,
-    his are cut, and it is said whose."""
+    """GIVEN twelve rings of Mallory's that write as much as they can, and one of Alice's THEN her steps are
+    kept, his are cut, and he is reported as their owner."""
     store = Store(tmp_path / "history.db")
     store.spending = Spending(limit=40_000)
     reader = RunReader([folder], sink=store)

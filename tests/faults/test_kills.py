@@ -42,7 +42,7 @@ def trainer(folder: Path, run: str, pause: float) -> subprocess.Popen[bytes]:
 
 
 def written(folder: Path, run: str) -> tuple[int, int]:
-    """Steps a killed trainer had committed, and had done: its ring says so itself."""
+    """How many steps a killed trainer had committed, and how many it had done, according to its ring."""
     fd = os.open(folder / f"{run}.0.ring", os.O_RDONLY)
     try:
         header = ring.read_header(fd, os.fstat(fd).st_size)
@@ -56,8 +56,8 @@ def written(folder: Path, run: str) -> tuple[int, int]:
 def test_kills_lose_nothing_uncounted_and_double_nothing(
     tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    """GIVEN trainers under load WHEN they are killed, and now and then the reader too THEN every run is seen
-    as killed with written = read + lost, and no step is doubted or stored twice."""
+    """GIVEN trainers under load WHEN they, and occasionally the reader, are killed THEN every run is seen as
+    killed with written = read + lost, and no step is doubted or stored twice."""
     chance = random.Random(KILLS)
     done: dict[str, tuple[int, int]] = {}
     for first in range(0, KILLS, AT_ONCE):
@@ -69,8 +69,8 @@ def test_kills_lose_nothing_uncounted_and_double_nothing(
 
 
 def kill_some(folder: Path, names: list[str], chance: random.Random) -> dict[str, tuple[int, int]]:
-    """Start, wait until they are read, kill each at its own moment, every other time the reader first;
-    what each had written."""
+    """Start them, wait until they are read, kill each at its own moment, every other time the reader first;
+    returns what each had written."""
     running = {name: trainer(folder, name, chance.choice((0.0, 0.0002, 0.005))) for name in names}
     try:
         with ticker(folder) as reader:

@@ -1,4 +1,4 @@
-"""A daemon without memory: what it cannot read now it reads later, once; if it ends, the next one does."""
+"""A daemon without memory: what it cannot read now it reads later, once; if it dies, the next one does."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.integration.daemon.process import Daemon
 
 UNLIMITED = "unlimited"
 ROOM = 1 << 20
-"""Bytes it may still take: a batch of steps needs more."""
+"""Bytes it may still allocate: a batch of steps needs more."""
 
 
 def limit(daemon: Daemon, most: int | str) -> None:
@@ -35,7 +35,7 @@ def suffers(daemon: Daemon) -> bool:
 
 def test_without_memory_nothing_is_lost_uncounted_or_read_twice(tmp_path: Path) -> None:
     """GIVEN a daemon that gets no more memory WHEN far more is written than it has room for THEN later, or
-    after it was started anew, every step was read or counted as lost, and is stored once."""
+    after a restart, every step was read or counted as lost, and is stored once."""
     (tmp_path / "rings").mkdir()
     written = 5
     with person(tmp_path / "rings") as trainer:

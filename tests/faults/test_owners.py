@@ -1,4 +1,4 @@
-"""Users of one machine against each other: nobody hides, crowds out, renames or rewrites another's run."""
+"""Users of one machine against each other: nobody can hide, crowd out, rename or rewrite another's run."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_bad_ring_hides_nobody(
 def test_a_run_that_cannot_be_made_is_counted_and_the_others_go_on(
     folder: Path, alice: Person, mallory: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """GIVEN a mistake of our own that one ring brings out THEN its owner and the reason are named, once."""
+    """GIVEN a bug of ours that one ring triggers THEN its owner and the reason are named, once."""
     alice.train("good", steps=5)
     mallory.train("evil", steps=5)
     real = ranks.live_phase
@@ -114,7 +114,7 @@ def test_a_ring_that_brings_out_a_mistake_is_let_go_of(
 
 
 def test_an_id_belongs_to_its_owner(folder: Path, alice: Person, mallory: Person) -> None:
-    """GIVEN a run of Alice's WHEN Mallory uses its id, and claims to be somebody else THEN there are two."""
+    """GIVEN a run of Alice's WHEN Mallory uses its id and claims to be someone else THEN there are two."""
     alice.train("exp", steps=7)
     mallory.write({"other.0.ring": {"run": "exp", "user": user_name(ALICE)}}, steps=3)
     runs = look(RunReader([folder]))
@@ -134,8 +134,8 @@ def test_the_readers_own_runs_have_their_plain_id(folder: Path, mallory: Person)
 
 
 def test_history_is_not_rewritten_after_the_end(folder: Path, alice: Person, mallory: Person) -> None:
-    """GIVEN Alice's run is over and its file gone WHEN Mallory makes one of the same id, file name and
-    start THEN Alice's row and steps in the history stay as they were."""
+    """GIVEN Alice's run is over and its file gone WHEN Mallory creates one with the same id, file name and
+    start THEN Alice's row and steps in the history are unchanged."""
     start = (time.monotonic_ns(), time.time_ns())
     store = Store(folder / "history.db")
     reader = RunReader([folder], sink=store)
@@ -161,8 +161,8 @@ def snapshot(runs: list[Run]) -> Snapshot:
 
 
 def test_names_do_not_crowd_out_a_live_run(folder: Path, alice: Person, mallory: Person) -> None:
-    """GIVEN thousands of names, empty and of a likely size WHEN a reader starts anew THEN Alice's run is in
-    its first look."""
+    """GIVEN thousands of names, both empty files and files of a plausible size WHEN a reader starts THEN it
+    sees Alice's run in its first poll."""
     alice.train("good", steps=5)
     mallory.files([f"a{at}.ring" for at in range(9000)])
     mallory.files([f"b{at}.ring" for at in range(3000)], size=ring.DATA_AT + 4096)
@@ -190,7 +190,7 @@ def test_a_folder_larger_than_a_slice_is_listed_in_the_end(
 def test_who_has_most_rings_gives_way(
     folder: Path, alice: Person, mallory: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """GIVEN Mallory has taken all there is room for WHEN Alice comes THEN her runs are in view."""
+    """GIVEN Mallory has taken all the room there is WHEN Alice arrives THEN her runs are visible."""
     monkeypatch.setattr(discovery, "MAX_RINGS", 20)
     mallory.train(*(f"m{at}" for at in range(30)), steps=1)
     reader = RunReader([folder])
@@ -204,8 +204,8 @@ def test_who_has_most_rings_gives_way(
 def test_ended_runs_of_one_do_not_push_out_those_of_another(
     folder: Path, alice: Person, mallory: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """GIVEN an ended run of Alice's WHEN Mallory's runs come and go by the hundred THEN hers stays in view,
-    his are cut, and it is said whose."""
+    """GIVEN an ended run of Alice's WHEN Mallory's runs come and go by the hundred THEN hers stays visible,
+    his are cut, and he is reported as their owner."""
     monkeypatch.setattr(ended, "MAX_ENDED_PER_OWNER", 16)
     reader = RunReader([folder])
     alice.train("good", steps=5)

@@ -1,4 +1,4 @@
-"""docs/reliability.md is what commands wrote: its rows are those of the lists, and every test is there."""
+"""docs/reliability.md is what commands wrote: its rows match the lists, and every test exists."""
 
 from __future__ import annotations
 

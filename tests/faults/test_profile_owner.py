@@ -1,4 +1,4 @@
-"""Who may have a run profiled: its owner and root, and nobody can get in between."""
+"""Who may have a run profiled: its owner and root, and nobody can interfere."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def folder() -> Iterator[Path]:
 
 @pytest.fixture
 def hers(folder: Path) -> Iterator[RingFile]:
-    """A run of Alice's, which uses no torch: that is what it answers when it is asked."""
+    """A run of Alice's that uses no torch, which is what it answers when asked."""
     process = as_user(ALICE, "-c", LOOP, GPUMON_DIR=str(folder))
     try:
         path = wait_for(lambda: next(folder.glob("*.ring"), None))
@@ -78,8 +78,8 @@ def test_nobody_else_may(folder: Path, hers: RingFile) -> None:
 def test_a_folder_of_somebody_else_is_not_looked_at(
     folder: Path, hers: RingFile, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """GIVEN Mallory knows the name, which takes reading her ring, THEN her process does not touch what is
-    there, and who asks is told that the name is taken."""
+    """GIVEN Mallory knows the name, which requires reading her ring, THEN her process does not touch what is
+    there, and whoever asks is told that the name is taken."""
     place = requests(folder, hers)
     made = f"import os; os.mkdir({str(place)!r}, 0o777); os.chmod({str(place)!r}, 0o777)"
     assert attempt(MALLORY, made) == ""

@@ -1,4 +1,4 @@
-"""A rule that fails, or a run that brings out a mistake of ours: everybody else's findings are there."""
+"""A failing rule, or a run that triggers a bug of ours: everybody else's findings are still there."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A history that a bad disk has changed, in a hundred random ways: it opens, or is set aside, and never stops
-the daemon or an answer."""
+"""A history that a bad disk has changed, in a hundred random ways: it opens or is set aside, and never stops
+the daemon or a response."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SIDE_FILES = ("", "-wal", "-shm")
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A history with something of everything, as a killed daemon leaves it: with its side files."""
+    """A history with some of everything, as a killed daemon leaves it: with its side files."""
     folder = tmp_path_factory.mktemp("whole")
     store = Store(folder / "live.db")
     for at in range(30):
@@ -41,12 +41,12 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def damage(path: Path, draw: random.Random) -> str:
-    """One of its files is changed in one way, or one of its values; returns what was done."""
+    """Change one of its files in one way, or one of its values; returns what was done."""
     return damage_cells(path, draw) if draw.random() < 0.3 else damage_file(path, draw)
 
 
 def damage_cells(path: Path, draw: random.Random) -> str:
-    """Values of a kind that was never written, as a changed byte of a row's head makes them."""
+    """Values of a type that was never written, as a changed byte in a row's header produces them."""
     with contextlib.closing(sqlite3.connect(path)) as database:
         tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         table = draw.choice(tables)
@@ -86,7 +86,7 @@ def damage_file(path: Path, draw: random.Random) -> str:
 
 
 def ask_everything(store: Store) -> None:
-    """Every question; the answer may be that it cannot be read."""
+    """Every query; the answer may be that it cannot be read."""
     for question in (
         store.runs,
         store.ledger,

@@ -1,5 +1,5 @@
-"""A reader with its history in a process of its own, which ticks when it is told to: it can be stopped,
-killed, given another clock, or system calls that fail."""
+"""A reader with its history in a separate process that ticks on demand: it can be stopped, killed, or given
+another clock or failing system calls."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Seen:
         return self.runs[run][0] if run in self.runs else None
 
     def steps(self, run: str) -> int:
-        """Read and lost."""
+        """Steps read and lost."""
         return int(self.runs[run][1]) if run in self.runs else 0
 
 
@@ -99,7 +99,7 @@ class Ticker:
 
 @contextmanager
 def ticker(folder: Path, *, files: int = 0, env: Mapping[str, str] | None = None) -> Iterator[Ticker]:
-    """A reader of `folder`, allowed `files` open files (0: as many as usual); gone at the end."""
+    """A reader of `folder`, allowed `files` open files (0: the usual limit); gone at the end."""
     process = subprocess.Popen(
         [sys.executable, "-c", READER, str(folder), str(files)],
         cwd=ROOT,

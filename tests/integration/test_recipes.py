@@ -1,6 +1,6 @@
 """The recipes of ARCHITECTURE.md, carried out in a copy of the tree: each change stays in its folder.
 
-A recipe that needs more files than it says, or a test elsewhere that breaks when one is followed, fails here.
+A recipe that needs more files than it says, or that breaks a test elsewhere, fails here.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ COPIED = (
     "trainers",
 )
 MOST_FILES = 3
-"""Files of the product that a recipe may touch; generated pages and tests come on top."""
+"""Product files a recipe may touch; generated pages and tests come on top."""
 
 RULE = '''"""Twice as many threads as steps.
 
@@ -134,14 +134,14 @@ def add(path: Path, text: str) -> Path:
 
 
 def insert(path: Path, before: str, line: str) -> Path:
-    """Put `line` in front of the first place where `before` stands."""
+    """Insert `line` before the first occurrence of `before`."""
     text = path.read_text(encoding="utf-8")
     assert before in text, f"{path.name} no longer has {before!r}: is the recipe still true?"
     return add(path, text.replace(before, line + before, 1))
 
 
 def python(tree: Path, *words: str, **environment: str) -> str:
-    """Run Python in the copy; its output. Fails with what it said."""
+    """Run Python in the copy and return its output. Fails with its error message."""
     done = subprocess.run(
         [sys.executable, *words],
         cwd=tree,

@@ -1,10 +1,10 @@
-"""`make soak MINUTES=10`: a daemon under the load of a busy machine, and what becomes of it.
+"""`make soak MINUTES=10`: a daemon under the load of a busy machine, and how it fares.
 
     python -m tests.soak --minutes 10
 
 64 ranks at 100 steps a second, 8 simulated GPUs, 4 scrapers, 20 pages, and a run that starts and ends every
-two seconds; the minutes begin after eleven of warm-up. The figures go into docs/reliability.md; less than ten
-minutes are not recorded unless told to.
+two seconds; the minutes begin after eleven of warm-up. The figures go into docs/reliability.md; runs of less
+than ten minutes are recorded only when told to.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ RECORDED_MINUTES = 10.0
 
 
 def soak(folder: Path, minutes: float, warm_up: float = WARM_UP_SECONDS) -> Figures:
-    """Load the daemon for so many minutes after `warm_up` seconds."""
+    """Load the daemon for this many minutes after `warm_up` seconds."""
     with (
         Daemon(folder, "--source", "simulated", "--gpus", str(GPUS), interval="1") as daemon,
         Writers(folder / "rings") as writers,
@@ -39,7 +39,7 @@ def soak(folder: Path, minutes: float, warm_up: float = WARM_UP_SECONDS) -> Figu
         assert daemon.process is not None
         samples = list(watch(daemon.process.pid, warm_up + minutes * 60.0))
         written = writers.stop()
-        with contextlib.suppress(AssertionError):  # what is missing after that is missing in the figures
+        with contextlib.suppress(AssertionError):  # what is missing by then is missing in the figures
             wait_for(lambda: steps_read(daemon) == written[0] * RANKS, every=1.0)
         return judge(daemon, samples, written, scrapers.seconds, pages.events, warm_up)
 

@@ -1,4 +1,4 @@
-"""Who asks: scrapers that note how long an answer takes, and pages that follow the stream."""
+"""The clients: scrapers that note how long a response takes, and pages that follow the stream."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _Threads(ABC):
 
 
 class Scrapers(_Threads):
-    """`seconds` is how long each answer took, since the start."""
+    """`seconds` is how long each response took, since the start."""
 
     def __init__(self, port: int, count: int) -> None:
         super().__init__(port, count)
@@ -63,7 +63,7 @@ class Scrapers(_Threads):
 
 
 class Pages(_Threads):
-    """`events` is how many snapshots came to each page."""
+    """`events` is how many snapshots reached each page."""
 
     def __init__(self, port: int, count: int) -> None:
         super().__init__(port, count)

@@ -1,4 +1,4 @@
-"""What the soak is judged by."""
+"""The criteria of the soak."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from tests.integration.daemon.process import Daemon
 from tests.soak.writers import RANKS, Written
 
 WARM_UP_SECONDS = 660.0
-"""Longer than the daemon remembers anything by design: runs that are over stay in view for ten minutes, and
-where the history left a ring is known for ten."""
+"""Longer than the daemon remembers anything by design: ended runs stay visible for ten minutes, and where the
+history left a ring is remembered for ten."""
 FORMER_SECONDS, FORMER_SHARE = 600.0, 0.6
 """Growth used to be judged by the last 40 % of ten minutes, without such a warm-up; that figure is kept
 beside the new one."""
 MOST_GROWTH = 1 << 20
-"""Bytes an hour, after warm-up."""
+"""Bytes per hour, after warm-up."""
 MOST_P99_SECONDS = 0.2
 
 
@@ -45,7 +45,7 @@ class Figures:
 
     @property
     def holds(self) -> bool:
-        """All that was promised."""
+        """Everything that was promised."""
         return (
             self.growth_per_hour <= MOST_GROWTH
             and self.missed_ticks == 0
@@ -86,20 +86,20 @@ def judge(
 
 
 def slope(samples: list[Sample]) -> float:
-    """Bytes a second: the straight line with the least squares."""
+    """Bytes per second: least-squares line."""
     seconds, resident = [one.seconds for one in samples], [float(one.resident) for one in samples]
     return statistics.linear_regression(seconds, resident).slope
 
 
 def median_slope(samples: list[Sample]) -> float:
-    """Bytes a second: the median of the slopes between pairs, which a single step does not bend."""
+    """Bytes per second: the median slope between pairs, which a single jump does not affect."""
     half = len(samples) // 2
     pairs = zip(samples[:half], samples[half:], strict=False)
     return statistics.median((b.resident - a.resident) / (b.seconds - a.seconds) for a, b in pairs)
 
 
 def steps_read(daemon: Daemon) -> int:
-    """Of all ranks of the long run."""
+    """Steps read, of all ranks of the long run."""
     return _sum(daemon, "gpumon_rank_steps_total")
 
 

@@ -1,4 +1,4 @@
-"""That the soak itself works: a few seconds of it, judged by nothing a slow machine could fail."""
+"""That the soak itself works: a few seconds of it, with no criterion a slow machine could fail."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_a_short_soak_reads_what_was_written(tmp_path: Path) -> None:
 
 
 def test_growth_is_found_in_what_comes_and_goes() -> None:
-    """GIVEN memory that jumps up and down, and grows or not WHEN it is judged THEN by its growth."""
+    """GIVEN memory that jumps up and down, growing or not WHEN it is judged THEN only growth counts."""
     jumps = [8 << 20 if (at // 60) % 2 else 0 for at in range(600)]
     flat = [Sample(float(at), (90 << 20) + jump, 0.0) for at, jump in enumerate(jumps)]
     growing = [one._replace(resident=one.resident + int(one.seconds * 10_000)) for one in flat]

@@ -1,4 +1,4 @@
-"""What trains: runs of some ranks at a steady pace, and a run that starts and ends every so often."""
+"""The trainers: runs with several ranks at a steady pace, and a run that starts and ends every so often."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ print(steps, number, flush=True)
 
 
 class Written(tuple[int, int]):
-    """Steps of each rank, and short runs."""
+    """Steps of each rank, and number of short runs."""
 
 
 class Writers:
-    """Without churn (`math.inf`), only the runs named."""
+    """Without churn (`math.inf`), only the named runs."""
 
     def __init__(
         self,

@@ -1,11 +1,11 @@
-"""Walks the syntax trees of a face (TUI, page, commands …) and names what a face must leave to the layers
+"""Walks the syntax trees of a face (TUI, page, commands …) and reports what a face must leave to the layers
 below it: thresholds, arithmetic on readings, joins between runs, GPUs and processes, number formats, and
-decisions that read the words of our own sentences.
+decisions based on the words of our own sentences.
 
 A *reading* is a numeric field of a snapshot's structs (or of a past run, a comparison, the ledger), a local
-name that was bound to one, or a parameter annotated `float`: widths and heights are ints. An *identity* is a
-field that names a run, a rank, a GPU or a process. The walk goes by names, not by types: it does not see a
-reading that went through a container, and the fields in `SHARED_WITH_LAYOUT` are not looked at.
+name bound to one, or a parameter annotated `float`: widths and heights are ints. An *identity* is a field
+that names a run, a rank, a GPU or a process. The walk goes by names, not by types: it does not see a reading
+that went through a container, and it ignores the fields in `SHARED_WITH_LAYOUT`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MODULES = (
     "monitor.model.post_mortem", "monitor.model.since_start", "monitor.model.wall",
 )  # fmt: skip
 SHARED_WITH_LAYOUT = {"width", "start", "end", "index", "step", "count", "min", "max"}
-"""Names of numeric fields that code about lines, columns and lists uses, too."""
+"""Names of numeric fields that code about lines, columns and lists also uses."""
 IDENTITIES = {
     "id", "run", "uuid", "gpu", "gpu_uuid", "gpu_uuids", "visible_gpu_uuids", "mig_uuid", "pid", "pids",
     "parent", "run_ids",
@@ -39,7 +39,7 @@ SAME = (ast.Eq, ast.NotEq, ast.In, ast.NotIn)
 REDUCE = {"min", "max", "sum", "round", "abs"}
 LOOKUPS = {"get", "pop", "setdefault", "isdisjoint", "intersection"}
 TEXTS = {"detail", "error", "headline", "hint", "message", "sentence", "state_detail", "summary", "title"}
-"""Fields that hold sentences for people."""
+"""Fields that contain sentences for people."""
 WORDS = {"startswith", "endswith", "find", "index", "split", "partition"}
 NUMBER_FORMAT = re.compile(r"[,%]|\.\d|[efgnEFG]$")
 
@@ -65,7 +65,7 @@ def readings() -> set[str]:
 
 
 def walk(face: Path) -> list[Found]:
-    """Everything in a face's files that belongs below it, in the order of the files."""
+    """Everything in a face's files that belongs below it, in file order."""
     known, base = readings(), face if face.is_dir() else face.parent
     paths = sorted(face.rglob("*.py")) if face.is_dir() else [face]
     return [found for path in paths for found in _File(path.relative_to(base).as_posix(), known).read(path)]
@@ -168,14 +168,14 @@ def _is_float(annotation: ast.expr) -> bool:
 
 
 def _identities(node: ast.AST) -> bool:
-    """Is it an identity, or a tuple that holds one?"""
+    """Whether it is an identity, or a tuple that contains one."""
     if isinstance(node, ast.Tuple):
         return any(_identities(one) for one in node.elts)
     return isinstance(node, ast.Attribute) and node.attr in IDENTITIES
 
 
 def _bindings(node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
-    """(name, what it is bound to) of assignments, and of loops over tuples written out."""
+    """(name, what it is bound to), for assignments and for loops over literal tuples."""
     match node:
         case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
             yield from zip(names, values, strict=False)
@@ -188,8 +188,8 @@ def _bindings(node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
 
 
 def unexpected(face: Path, allowed: dict[str, str]) -> list[str]:
-    """What the face does that no entry of `allowed` ("file:function" → reason) covers, and entries that cover
-    nothing any more."""
+    """What the face does that no entry of `allowed` ("file:function" → reason) covers, and entries that no
+    longer cover anything."""
     found = walk(face)
     wrong = [f"{one.where} line {one.line}: {one.what}" for one in found if one.where not in allowed]
     stale = sorted(set(allowed) - {one.where for one in found})

@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md names files and folders: they are there."""
+"""The files and folders named in ARCHITECTURE.md exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses as people type them, and which daemon is meant when they type none."""
+"""Addresses as people type them, and which daemon is meant if they type none."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from monitor.model.errors import UserError
 
 @pytest.fixture
 def runtime() -> Iterator[str]:
-    """A folder with a short name: a socket's may have 107 characters."""
+    """A folder with a short name: a socket's path may have 107 characters."""
     with tempfile.TemporaryDirectory(prefix="gpumon-") as folder:
         yield f"{folder}/runtime"
 
@@ -61,7 +61,7 @@ def test_login_goes_into_the_header() -> None:
 
 
 def bind_own(sock: socket.socket) -> Path:
-    """At the place of the user's own daemon."""
+    """Where the user's own daemon would be."""
     path = options.load().socket
     assert path is not None
     path.parent.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""A wall clock that is set is told from one that only runs."""
+"""A wall clock that was set is told apart from one that merely runs."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from tests.conftest import PATIENCE, wait_for
 
 
 class Slow:
-    """A pipeline whose ticks take as long as told; the one after the last raises."""
+    """A pipeline whose ticks take as long as told; the tick after the last raises."""
 
     def __init__(self, interval: float, durations: list[float]) -> None:
         self.settings = SimpleNamespace(interval=interval)

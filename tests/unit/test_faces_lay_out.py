@@ -1,8 +1,8 @@
-"""Faces (screen, page, metrics, commands, closing report) only lay out: no join, threshold, arithmetic or
-number format of their own, and no decision by the words of a sentence.
+"""Faces (screen, page, metrics, commands, closing report) only lay out: no joins, thresholds, arithmetic or
+number formats of their own, and no decisions based on the words of a sentence.
 
-What follows from readings is worked out once, in `monitor/model/facts.py` and by advice; how a quantity is
-written is `units`. The tests read the syntax trees of the faces and the page's script.
+Facts are derived from readings once, in `monitor/model/facts.py` and by advice; `units` formats quantities.
+The tests read the syntax trees of the faces and the page's script.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ALLOWED = {
         "frame.py:_link": "whether this screen's connection is stale: the daemon cannot know",
         "start.py:_export": "how long to watch before a screenshot",
         "signals.py:_process": "whether a pid is still the same process, at the moment of the signal",
-        # which stretch of the past to ask for, and where in a replay we are
+        # which part of the past to ask for, and the position in a replay
         "archive.py:DaemonArchive.page": "numbers in a query string",
         "archive.py:_realised": "the order of the ledger's rows: this run's first",
         "feed.py:RemoteFeed._past": "the last minutes, from the time of the snapshot",
@@ -34,7 +34,7 @@ ALLOWED = {
         "replay.py:Replay._feed": "moments of a recording",
         "replay.py:Replay.frame": "the replay's speed, a setting",
         "screens/replay.py:ReplayScreen._bar": "the place on the bar, and the replay's speed",
-        # places on the screen
+        # positions on the screen
         "feed.py:past_of": "which column of a graph a recorded reading belongs to",
         "frame.py:_extend": "the graph of each GPU, by its uuid",
         "views/finding.py:scale": "where on a scale of cells the range of a gain begins and ends",
@@ -82,7 +82,7 @@ ALLOWED = {
         "trace_text.py:_queue": "blocks of a graph",
     },
     "document": {
-        # places in a picture, and the marks on its axes
+        # positions in a picture, and the marks on its axes
         "charts.py:_anchor": "on which side of its place a word stands",
         "charts.py:_percent": "a place in a picture",
         "charts.py:_row": "a place in a picture",
@@ -109,8 +109,8 @@ ALLOWED = {
         "text.py:_record": "the track record of each rule",
     },
 }
-"""What a face may do, by file and function: drawing, timekeeping, and look-ups that are no join of a run, GPU
-or process."""
+"""What a face may do, by file and function: drawing, timekeeping, and look-ups that join no run, GPU or
+process."""
 
 
 @pytest.mark.parametrize("face", ALLOWED)

@@ -1,4 +1,4 @@
-"""What the walk over a face's syntax tree finds, and what it leaves alone."""
+"""What the walk over a face's syntax tree finds, and what it ignores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings and web-config files of any content: they are understood, or what is wrong is one sentence."""
+"""Settings and web-config files with any content: they are understood, or one sentence says what is wrong."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from monitor.model.errors import UserError
 from monitor.web.webconfig import load_web_config
 
 EXAMPLES = int(os.environ.get("GPUMON_EXAMPLES", "150"))
-"""Of each test; `make fuzz` tries more."""
+"""For each test; `make fuzz` tries more."""
 QUICK = settings(
     max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -104,6 +104,6 @@ def test_any_text_in_a_variable(name: str, text: str) -> None:
 
 
 def test_the_home_of_nobody_is_no_traceback() -> None:
-    """Found by 5,000 examples: pathlib gives up on the home of a user it does not know."""
+    """Found by 5,000 examples: pathlib gives up on the home of an unknown user."""
     chosen = options.load(None, {options.variable("store"): "~nobody-of-that-name/history.db"})
     assert str(chosen.store) == "~nobody-of-that-name/history.db"

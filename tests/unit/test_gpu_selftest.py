@@ -1,4 +1,4 @@
-"""The self-test on a GPU, without one: what counts as held, and what is said where there is no GPU."""
+"""The GPU self-test, without a GPU: what counts as held, and what it says if there is none."""
 
 from __future__ import annotations
 

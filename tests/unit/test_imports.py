@@ -1,4 +1,4 @@
-"""Who may import whom, and what a command may cost to start."""
+"""Which modules may import which, and what a command may cost to start."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ HEAVY = {"textual", "starlette", "uvicorn", "prometheus_client", "torch", "numpy
 
 
 def imports(path: Path) -> set[str]:
-    """Modules of ours that a file imports, anywhere in it, as dotted names."""
+    """Modules of ours that a file imports anywhere, as dotted names."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -80,7 +80,7 @@ def imports(path: Path) -> set[str]:
 
 
 def _absolute(path: Path, node: ast.ImportFrom) -> str:
-    """The module an import names; a relative one is counted up from its file's package."""
+    """The module an import names; a relative one is resolved from its file's package."""
     if not node.level:
         return node.module or ""
     package = path.relative_to(ROOT).parent.parts
@@ -182,6 +182,6 @@ def test_the_front_imports_no_command() -> None:
 
 
 def test_only_the_daemon_needs_the_metrics_library() -> None:
-    """`gpumon run` watches a training with a pipeline of its own: nothing of the web is in it."""
+    """`gpumon run` watches a training with its own pipeline, which contains nothing of the web."""
     assert "prometheus_client" in loaded_by("import monitor.daemon.daemon")
     assert "prometheus_client" not in loaded_by("import monitor.pipeline.pipeline, monitor.cli.run")

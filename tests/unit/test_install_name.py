@@ -1,5 +1,5 @@
-"""The distribution is called `gpumon-train`: on PyPI `gpumon` is somebody else's. Nothing tells anybody to
-install that."""
+"""The distribution is called `gpumon-train`, because on PyPI `gpumon` is somebody else's. Nothing tells
+anybody to install that."""
 
 from __future__ import annotations
 

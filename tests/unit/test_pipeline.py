@@ -67,7 +67,7 @@ def test_a_failing_collector_costs_its_own_readings_only(
 def test_facts_that_cannot_be_worked_out_end_nothing(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, name: str, part: str
 ) -> None:
-    """A mistake of ours that one run brings out must not end the daemon for everybody."""
+    """A bug of ours that one run triggers must not end the daemon for everybody."""
 
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError

@@ -1,4 +1,4 @@
-"""Every option three ways, and wrong ones named."""
+"""Every option three ways, and errors that name the wrong one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`gpumon status` in text: complete, narrow when it must be, absent as a dash."""
+"""`gpumon status` in text: complete, narrow if it must be, a dash for what is absent."""
 
 from __future__ import annotations
 

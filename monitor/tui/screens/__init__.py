@@ -1,1 +1,1 @@
-"""The screens: which views, where, and which keys."""
+"""The screens: which views, where, and with which keys."""

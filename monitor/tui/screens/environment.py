@@ -1,4 +1,4 @@
-"""A process: its command line and the variables it was started with."""
+"""A process: its command line and its environment variables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from monitor.tui.views.parts import section
 
 MATTERS = ("CUDA", "NVIDIA", "NCCL", "TORCH", "PYTORCH", "OMP", "MKL", "SLURM", "RANK", "LOCAL_", "WORLD_",
            "MASTER_", "GPUMON", "PYTHON", "HF_", "TOKENIZERS")  # fmt: skip
-"""Beginnings of variables that change how a training runs: shown first."""
+"""Prefixes of variables that affect how a training runs; shown first."""
 
 
 class EnvironmentScreen(Page):

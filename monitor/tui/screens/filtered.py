@@ -1,4 +1,4 @@
-"""A screen with a line to type words into: what does not hold all of them is left out."""
+"""A screen with a filter line: only what contains all the typed words is shown."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Filtered(Page):
         return bar
 
     def filter_changed(self, text: str) -> None:
-        """Show what matches these words; by itself the screen has nothing to hide."""
+        """Show what matches these words; the base class has nothing to hide."""
 
     def list_widget(self) -> Widget:
-        """Where the keyboard goes when the words are typed."""
+        """Gets the focus once the words are typed."""
         return self.query_one("#table")
 
     @property

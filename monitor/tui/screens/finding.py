@@ -1,4 +1,4 @@
-"""One finding: evidence and reason at the left, the change and its gain at the right."""
+"""One finding: evidence and reason on the left, the change and its gain on the right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One GPU: graphs and throttle timeline at the left, all readings at the right, its processes below."""
+"""One GPU: graphs and throttle timeline on the left, all readings on the right, its processes below."""
 
 from __future__ import annotations
 

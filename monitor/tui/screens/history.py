@@ -74,7 +74,7 @@ class HistoryScreen(Filtered):
 
     @work(thread=True, exclusive=True)
     def _fetch(self, question: Callable[[], Screen[None]]) -> None:
-        """Ask the archive and open the screen it makes; a failure is one sentence."""
+        """Ask the archive and open the screen it makes; a failure is shown as one sentence."""
         try:
             made = question()
         except UserError as error:
@@ -109,7 +109,7 @@ class HistoryScreen(Filtered):
         self.query_one("#table", Panel).rebuild()
 
     def action_compare(self) -> None:
-        """The two marked, or the marked one with the chosen one: the older is A."""
+        """Compare the two marked runs, or the marked and the chosen one; the older is A."""
         chosen = self._chosen()
         ids = [
             *self._marked,
@@ -127,7 +127,7 @@ class HistoryScreen(Filtered):
             self._fetch(lambda: self._replay_screen(run_id))
 
     def _replay_screen(self, run_id: str) -> Screen[None]:
-        """Fetch the readings of the run's time."""
+        """Fetch the readings from the time of the run."""
         record = self.monitor.archive.record(run_id)
         start, end = record.run.started, record.run.ended or record.updated
         points = max(1, min(POINTS, int(end - start)))

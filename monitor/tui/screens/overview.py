@@ -18,7 +18,7 @@ from monitor.tui.widgets.panel import Panel
 
 
 class Overview(Filtered):
-    """GPUs, runs, findings with the fix of the chosen one beside, the machine, processes."""
+    """GPUs, runs, findings beside the fix of the chosen one, the machine, processes."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("p", "app.processes", "Processes", tooltip="All processes: sort, filter, tree, signal"),
@@ -39,7 +39,7 @@ class Overview(Filtered):
 
     @property
     def picked(self) -> Frame:
-        """What of the frame is looked at; made once for all panels."""
+        """The chosen part of the frame, made once for all panels."""
         frame = self.frame
         if self._last is None or self._last[0] is not frame or self._last[1].pick != self.monitor.pick:
             self._last = frame, frame.picked(self.monitor.pick)

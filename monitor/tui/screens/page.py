@@ -1,4 +1,4 @@
-"""What all screens share: the header with its freshness, panels that follow the frame, the footer."""
+"""Shared by all screens: the header with its freshness, panels that follow the frame, the footer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from monitor.tui.replay import Replay
 
 SPACIOUS = 64
-"""From this width on the keys in the footer have blanks around them."""
+"""From this width the keys in the footer have blanks around them."""
 
 
 def widget_of(spec: PanelSpec) -> Widget:
@@ -45,12 +45,12 @@ class Page(Screen[None]):
         Binding("escape", "back", "Back", tooltip="Back to the screen before"),
     ]
     title_text = ""
-    """What the header says about which screen this is."""
+    """What the header calls this screen."""
     replay: Replay | None = None
-    """Set on the screens of a replay: they are drawn from it, not from what is live."""
+    """Set on the screens of a replay, which are drawn from it instead of live data."""
 
     def panels(self) -> Sequence[PanelSpec]:
-        """The panels of this screen, from top to bottom: the one place that names them."""
+        """The panels of this screen, top to bottom: the only place that names them."""
         return ()
 
     @cached_property
@@ -63,7 +63,7 @@ class Page(Screen[None]):
         yield Footer(show_command_palette=False)
 
     def body(self) -> Iterable[Widget]:
-        """What is between the header and the footer, where that is more than the panels."""
+        """Everything between header and footer; override if that is more than the panels."""
         return map(widget_of, self.specs)
 
     def on_mount(self) -> None:
@@ -84,7 +84,7 @@ class Page(Screen[None]):
 
     @property
     def pick(self) -> Pick:
-        """What of the frame this screen looks at."""
+        """Which part of the frame this screen shows."""
         return ALL
 
     def on_screen_resume(self) -> None:
@@ -100,7 +100,7 @@ class Page(Screen[None]):
             self.call_after_refresh(self.monitor.uncover)
 
     def share_room(self) -> None:
-        """Give panels their heights; called before every redraw and cheap when nothing changes."""
+        """Set the panels' heights; called before every redraw, and cheap if nothing changes."""
         if not self.specs or not self.query(f"#{self.specs[-1].outer}"):
             return  # resized before it was composed
         room = Room(self.size.width, self.size.height - 2 - self.filter_lines)  # without header and footer
@@ -115,7 +115,7 @@ class Page(Screen[None]):
 
     @property
     def filter_lines(self) -> int:
-        """Lines of the filter, where a screen has one."""
+        """Height of the filter, on screens that have one."""
         return 0
 
     def on_resize(self) -> None:
@@ -136,7 +136,7 @@ class Page(Screen[None]):
 
 
 def set_height(panel: Widget, height: int) -> None:
-    """A fixed height, set only when it differs: every change costs a layout."""
+    """Set a fixed height, but only if it differs: every change costs a layout."""
     panel.display = height > 0
     wanted = max(0, height)
     current = panel.styles.height

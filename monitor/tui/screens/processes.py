@@ -1,4 +1,4 @@
-"""All processes: sort, filter, tree, and a signal with a question before it."""
+"""All processes: sort, filter, tree, and signals after a confirmation."""
 
 from __future__ import annotations
 

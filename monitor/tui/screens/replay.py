@@ -1,4 +1,4 @@
-"""The overview again, drawn from a recording, with a bar to move in it."""
+"""The overview, drawn from a recording, with a bar to move through it."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ class ReplayScreen(Overview):
         self.set_interval(1.0, self._tick)
 
     def _tick(self) -> None:
-        """Play on while this screen, or one opened from it, is in front."""
+        """Keep playing while this screen, or one opened from it, is in front."""
         front = self.app.screen
         if isinstance(front, Page) and front.replay is self.play and self.play.playing:
             self.play.tick()
             front.show_frame()
 
     def _bar(self, room: Room) -> Block:
-        """Where the replay is; a click jumps there."""
+        """The replay's position; a click jumps there."""
         replay, recording = self.play, self.play.recording
         length = recording.end - recording.start
         done_words = f"{units.duration(replay.at - recording.start)} of {units.duration(length)}"

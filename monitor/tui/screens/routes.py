@@ -1,4 +1,4 @@
-"""Which screen shows what a key names. Screens are imported when they are first opened."""
+"""Maps a key to the screen that shows it. Screens are imported when first opened."""
 
 from __future__ import annotations
 

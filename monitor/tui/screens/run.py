@@ -15,7 +15,7 @@ from monitor.tui.views import run as view
 
 
 class RunScreen(Page):
-    """Figures on top; graphs at the left; findings, ranks and configuration at the right or below."""
+    """Figures at the top; graphs on the left; findings, ranks and configuration on the right or below."""
 
     def __init__(
         self, host: str, run_id: str, past: Run | None = None, found: tuple[Finding, ...] = ()

@@ -1,4 +1,4 @@
-"""The question before a signal is sent."""
+"""The confirmation before a signal is sent."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the screens say: pure functions from a frame and a size to lines."""
+"""What the screens show: pure functions from a frame and a size to lines."""

@@ -16,21 +16,21 @@ from monitor.tui.views.symbols import SEVERITY, Symbol
 CAUSES = {"data": "data loading", "transfer": "host-to-device copies"}
 IDLE = Symbol("○", "idle", "dim")
 LOW = 18
-"""Where a screen has fewer lines than this, the answer has two."""
+"""On screens with fewer lines than this, the answer gets two."""
 
 
 class Answer(NamedTuple):
     symbol: Symbol
     what: str
-    """Whom it is about, and what is the case."""
+    """Which run or GPU, and what its state is."""
     fix: str = ""
     command: str = ""
-    """What to type, where the fix is a command."""
+    """The command to type, if the fix is a command."""
     gain: str = ""
 
 
 def wants(frame: Frame, room: Room) -> Wants:
-    """As many lines as it takes to say all of it; on a low screen always as many, so that nothing moves."""
+    """As many lines as the full text takes; on a low screen a fixed number, so that nothing moves."""
     least, most = (1, 4) if room.height >= TALL else (2, 3) if room.height >= LOW else (2, 2)
     return Wants((max(least, min(most, len(_lines(frame, room.width)))),), spaced=True)
 
@@ -43,7 +43,7 @@ def block(frame: Frame, room: Room) -> Block:
 
 
 def _lines(frame: Frame, width: int) -> list[Line]:
-    """What is the case and what to do, in one line if they fit, else one below the other, wrapped."""
+    """The statement and the fix, on one line if they fit, otherwise below each other, wrapped."""
     answer = answer_of(frame)
     role = "" if answer.symbol.role == "dim" else answer.symbol.role
     lead, fix = Span(f" {answer.symbol.char} ", answer.symbol.role), _fix_spans(answer, frame)
@@ -56,7 +56,7 @@ def _lines(frame: Frame, width: int) -> list[Line]:
 
 
 def _short(frame: Frame, room: Room) -> list[Line]:
-    """Where there is no room for all: the fix has the last line, and the gain is not what is left out."""
+    """If there is not room for everything: the fix gets the last line, and its gain is never cut."""
     answer, width = answer_of(frame), room.width - 4
     role = "" if answer.symbol.role == "dim" else answer.symbol.role
     what = wrap(answer.what, width)
@@ -80,7 +80,7 @@ def _current(frame: Frame) -> bool:
 
 
 def shorten(fix: str, end: str, width: int) -> str:
-    """The fix in one line: its description is cut, never the predicted gain or the command."""
+    """The fix on one line: the description is cut, never the predicted gain or the command."""
     return clip(fix, max(0, width - len(end))) + clip(end, width)
 
 
@@ -101,7 +101,7 @@ def _answer(frame: Frame, host: HostFrame, finding: Finding) -> Answer:
 
 
 def _statement(frame: Frame, host: HostFrame, finding: Finding) -> str:
-    """ "lab-07 resnet: GPU 0 31 % busy — starved by data loading": whom it is about comes first."""
+    """ "lab-07 resnet: GPU 0 31 % busy — starved by data loading": starts with what it is about."""
     about = [host.label] if frame.several else []
     if finding.starved is not None:
         return f"{' '.join([*about, finding.subject])}: {_starved(finding.starved)}"

@@ -1,4 +1,4 @@
-"""A GPU as a card: its title and four tall graphs side by side; a partitioned one lists its instances."""
+"""A GPU as a card: its title and four tall graphs side by side; a partitioned GPU lists its instances."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from monitor.tui.views.symbols import GPU, reasons
 from monitor.tui.widgets.graph import bar, framed, history
 
 CARD_LINES, CARD_MOST_LINES = 6, 11
-"""Lines of the smallest and of the tallest card."""
+"""Lines of the smallest and the tallest card."""
 HOTTEST_CELSIUS = 100.0
-"""Top of the temperature graph of a card that does not say at what temperature it slows down."""
+"""Top of the temperature graph for a card that does not report its slowdown temperature."""
 FOUR = 100
-"""From this width on there is room for four graphs side by side, else for three."""
+"""From this width four graphs fit side by side, otherwise three."""
 
 
 class Gauge(NamedTuple):
@@ -30,7 +30,7 @@ class Gauge(NamedTuple):
     samples: list[float | None]
     top: float
     high: str
-    """The top of the scale in words."""
+    """The top of the scale as text."""
     role: str
 
 
@@ -39,7 +39,7 @@ def key_of(host: HostFrame, gpu: Gpu) -> Hashable:
 
 
 def card(host: HostFrame, gpu: Gpu, room: Room, tall: int = CARD_LINES, *, named: bool = False) -> list[Line]:
-    """Who it is, then use, memory, power and heat side by side with graphs."""
+    """Which GPU it is, then graphs of use, memory, power and heat side by side."""
     title = line(*_title(host, gpu, named), width=room.width, key=key_of(host, gpu))
     if gpu.mig:
         return [title, *mig_lines(gpu, room), line()]
@@ -86,7 +86,7 @@ def gauges(host: HostFrame, gpu: Gpu, width: int) -> list[Gauge]:
 
 
 def gauge_lines(host: HostFrame, gpu: Gpu, gauge: Gauge, width: int, height: int) -> list[Line]:
-    """A graph in its frame, `width` cells wide with `height` lines of dots."""
+    """A framed graph, `width` cells wide with `height` lines of dots."""
     was = "" if gpu.state == "ok" else " was"
     head = (Span(f"{gauge.name}{was} ", "head"), Span(gauge.value, "strong"))
     rows = history(gauge.samples, width - 2, height, gauge.top, odd=is_odd_tick(host))
@@ -95,7 +95,7 @@ def gauge_lines(host: HostFrame, gpu: Gpu, gauge: Gauge, width: int, height: int
 
 
 def mig_lines(gpu: Gpu, room: Room) -> list[Line]:
-    """The instances of a partitioned card: the driver reports only their memory."""
+    """The instances of a partitioned card; the driver reports only their memory."""
     return [
         line(
             "     ",

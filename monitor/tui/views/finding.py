@@ -1,4 +1,4 @@
-"""One finding in full: what is measured, why it matters, what to change, what that gains."""
+"""One finding in full: the evidence, why it matters, what to change, and what that gains."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _indent(lines: Iterable[Line]) -> list[Line]:
 
 
 def diff_lines(text: str, width: int) -> list[Line]:
-    """Added and removed lines: the sign in front says it, the colour repeats it."""
+    """Added and removed lines, marked by the sign in front as well as by colour."""
     roles = {"+": "add", "-": "del", "@": "accent"}
     raw = text.rstrip("\n").split("\n") if text else []
     is_diff = any(part[:1] in ("+", "-") for part in raw)
@@ -96,7 +96,7 @@ def diff_lines(text: str, width: int) -> list[Line]:
 
 
 def _wrapped(text: str, width: int, role: str) -> list[Line]:
-    """A line of code or a command, all of it; what follows the first line is indented."""
+    """A line of code or a command in full; continuation lines are indented."""
     return [line(made, width=width) for made in wrap_spans([Span(text, role)], width, hang=4)] or [line()]
 
 
@@ -114,7 +114,7 @@ def _gain_lines(finding: Finding, width: int) -> list[Line]:
 
 
 def scale(speed: Speedup, width: int) -> Line:
-    """From ×1 to the best case: the likely gain as a block inside its range."""
+    """From ×1 to the best case, with the likely gain as a block inside its range."""
     top = max(speed.high, 1.05)
     room = width - 12
     if room < 8:
@@ -134,7 +134,7 @@ def scale(speed: Speedup, width: int) -> Line:
 
 
 def realised(entries: Sequence[Entry], room: Room) -> list[Line]:
-    """After the change: what was predicted against what was measured."""
+    """After the change: the predicted gain against the measured one."""
     if not entries:
         text = "after the change, gpumon compare BEFORE AFTER shows it here"
         return [

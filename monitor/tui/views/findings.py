@@ -1,4 +1,4 @@
-"""Findings: whom each is about, what it is, how to fix it; ranked as the engine ranked them."""
+"""Findings: what each is about, what it is, how to fix it; in the engine's ranking."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ COLUMNS = (
     Column("since", "for", 4, ">", drop=2),
 )
 WITH_GAIN = 72
-"""From this width on the predicted gain has a column; where it is narrower it stands with the fix."""
+"""From this width the predicted gain has its own column; on narrower screens it is shown with the fix."""
 FIX_WIDTH, FIX_HEIGHT = 110, 30
-"""From this size of the screen on, the fix of the chosen finding is shown beside the list."""
+"""From this screen size, the fix of the chosen finding is shown beside the list."""
 BESIDE = (3, 2)
 """Shares of the width: the list, and the fix beside it."""
 
 
 def wants(frame: Frame, room: Room) -> Wants:
-    """All lines if that is not much; when the fix is shown beside them, room for the first one, or for the
-    longest where there is enough."""
+    """All lines if they are few; with the fix shown beside them, room for the first fix, or for the longest
+    if there is enough."""
     beside = fix_fits(frame, room)
     width = room.width * BESIDE[0] // sum(BESIDE) if beside else room.width
     rows = _lengths(frame, Room(width, room.height), fix=not beside)
@@ -41,7 +41,7 @@ def wants(frame: Frame, room: Room) -> Wants:
 
 
 def _fix_lines(finding: Finding) -> int:
-    """About how many lines the fix takes beside the list."""
+    """Roughly how many lines the fix takes beside the list."""
     return finding.remedy.change.rstrip("\n").count("\n") + 8
 
 
@@ -55,7 +55,7 @@ def _lengths(frame: Frame, room: Room, *, fix: bool) -> list[int]:
 
 
 def fix_fits(frame: Frame, room: Room) -> bool:
-    """True when there is a fix, and room for it beside the findings."""
+    """Whether there is a fix, and room for it beside the findings."""
     has_fix = any(finding.remedy.summary for _, finding in frame.findings())
     return has_fix and room.width >= FIX_WIDTH and room.height >= FIX_HEIGHT
 
@@ -64,7 +64,7 @@ Entry = tuple[HostFrame, Finding]
 
 
 def table(frame: Frame, room: Room, run: str | None = None, *, fix: bool = True) -> Block:
-    """All findings, or those about one run; without the fixes when one is shown beside them."""
+    """All findings, or those about one run; without the fixes if one is shown beside them."""
     entries = [(h, f) for h, f in frame.findings(past=run is not None) if run is None or f.run == run]
     if not entries:
         return Block((line(Span(" Findings", "title"), width=room.width),), (_none(frame, room),))
@@ -96,7 +96,7 @@ def lookup(frame: Frame, key: Hashable) -> Entry | None:
 def _lines(
     frame: Frame, layout: Layout, gap: int, host: HostFrame, finding: Finding, *, fix: bool
 ) -> list[Line]:
-    """The statement beside its gain, wrapped, and the fix below it."""
+    """The statement beside its gain, wrapped, with the fix below."""
     key, width = key_of(host, finding), layout["text"][1]
     first, *rest = wrap_spans(_statement(frame, host, finding), width - 2)
     lead = SEVERITY[finding.severity].span
@@ -115,7 +115,7 @@ def _statement(frame: Frame, host: HostFrame, finding: Finding) -> list[Span]:
 
 
 def _fix(finding: Finding, has_gain: bool) -> list[Span]:
-    """What to do, with the command to type where there is one; its gain where no column says it."""
+    """What to do, with the command to type if there is one, and the gain if no column shows it."""
     if not finding.remedy.summary:
         return []
     told = "" if has_gain or finding.speedup is None else f" {gain(finding)}"
@@ -138,7 +138,7 @@ def _cells(finding: Finding) -> dict[str, Cell]:
 
 
 def recorded(found: Iterable[Finding], room: Room) -> Block:
-    """The findings a past run ended with: to read, not to open."""
+    """The findings a past run ended with; they cannot be opened."""
     head = line(Span(" Findings", "title"))
     rows: list[Line] = []
     for finding in found:
@@ -158,6 +158,6 @@ def gain(finding: Finding) -> str:
 
 
 def concerns(frame: Frame, host: HostFrame, finding: Finding) -> str:
-    """The run, rank or GPU a finding is about, by the names people know; nothing when its title says so."""
+    """The run, rank or GPU a finding is about, by its familiar name; empty if the title already says so."""
     subject = "" if finding.subject in finding.title else finding.subject
     return " ".join(part for part in (host.label if frame.several else "", subject) if part)

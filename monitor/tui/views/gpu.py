@@ -1,4 +1,4 @@
-"""One GPU: all its readings, its last minutes, when and why it was held back."""
+"""One GPU: all its readings, its last minutes, when and why it was throttled."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from monitor.tui.views.symbols import GPU, REASONS
 
 
 def title(host: HostFrame, gpu: Gpu, room: Room) -> list[Line]:
-    """Which GPU, what it does, and when its readings are old: how old."""
+    """Which GPU, what it does, and if its readings are old, how old."""
     symbol = GPU[gpu.condition]
     facts = [
         gpu.architecture,
@@ -38,7 +38,7 @@ def title(host: HostFrame, gpu: Gpu, room: Room) -> list[Line]:
 
 
 def graphs(host: HostFrame, gpu: Gpu, room: Room, height: int = 3) -> list[Line]:
-    """Use, memory, power, heat, clock over the last minutes, each on its own fixed range."""
+    """Use, memory, power, heat and clock over the last minutes, each on its own fixed range."""
     shown = [
         gauge
         for gauge in (*gauges(host, gpu, room.width - 4), *_clock(host, gpu, room.width - 4))
@@ -61,7 +61,7 @@ def _clock(host: HostFrame, gpu: Gpu, width: int) -> list[Gauge]:
 
 
 def throttle(host: HostFrame, gpu: Gpu, room: Room) -> list[Line]:
-    """When each reason held the clocks down: one cell per reading, the newest at the right."""
+    """When each reason held the clocks down: one cell per reading, newest on the right."""
     seen: list[Reading] = list(host.trails.get(gpu.uuid, ()))
     lines = [section("Clocks held down by")]
     if gpu.throttle is None:
@@ -82,7 +82,7 @@ def throttle(host: HostFrame, gpu: Gpu, room: Room) -> list[Line]:
 
 
 def readings(host: HostFrame, gpu: Gpu, room: Room) -> list[Line]:
-    """Every figure; what the card does not say is "—"."""
+    """Every figure; "—" for what the card does not report."""
     parts = (("Use", _use(gpu)), ("Memory and power", _power(gpu)), ("Links", _links(gpu)))
     lines = [made for name, pairs in parts for made in (section(name), *pairs_lines(pairs, room), line())]
     if gpu.mig:

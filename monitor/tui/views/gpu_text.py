@@ -11,7 +11,7 @@ from monitor.tui.widgets.graph import history
 
 
 def condition_text(gpu: Gpu) -> str:
-    """One word; for a GPU that does not answer also since when."""
+    """One word; if the GPU does not answer, also for how long."""
     word = GPU[gpu.condition].word
     return word if gpu.state == "ok" else f"{word} {units.age(gpu.age_seconds)}"
 
@@ -21,12 +21,12 @@ def memory_text(gpu: Gpu) -> str:
 
 
 def runs_text(gpu: Gpu) -> str:
-    """The runs on a GPU, each with the rank it has there."""
+    """The runs on a GPU, each with its rank there."""
     return ", ".join(gpu.run_labels)
 
 
 def traffic(link: Pcie | Nvlink) -> str:
-    """In and out, as shares of the link when its speed is known, else in bytes per second."""
+    """In and out, as shares of the link if its speed is known, otherwise in bytes per second."""
     received, sent = link.receive_bytes_per_second, link.transmit_bytes_per_second
     if received is None and sent is None:
         return units.ABSENT
@@ -36,12 +36,12 @@ def traffic(link: Pcie | Nvlink) -> str:
 
 
 def use_graph(host: HostFrame, gpu: Gpu, width: int, role: str) -> list[Span]:
-    """The GPU's use over the last minutes; the newest cell is a span of its own, as it changes alone."""
+    """The GPU's use over the last minutes; the newest cell is its own span, because it changes alone."""
     samples = [reading.use for reading in host.recent(gpu.uuid, 2 * width)]
     text = history(samples, width, odd=is_odd_tick(host))[0]
     return [Span(text[:-1], role), Span(text[-1:], role)]
 
 
 def is_odd_tick(host: HostFrame) -> bool:
-    """True on every second tick: see `history`."""
+    """True on every second tick; see `history`."""
     return host.snapshot is not None and host.snapshot.seq % 2 == 1

@@ -1,6 +1,6 @@
-"""GPUs: a row each, two rows abreast when many must fit, or a card with tall graphs when few do.
+"""GPUs: one row each, two rows side by side if many must fit, or a card with tall graphs if there are few.
 
-The worst come first. Where not all of them fit, the idle ones are one line.
+The worst come first. If not all fit, the idle ones are folded into one line.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from monitor.tui.views.symbols import GPU, Symbol, reasons
 from monitor.tui.widgets.graph import bar
 
 MOST_CARDS = 4
-"""More GPUs than this are rows, not cards."""
+"""More GPUs than this are shown as rows, not cards."""
 MOST_ROWS = 8
-"""Of more GPUs than this the idle ones are folded while others work, even where there is room for all."""
+"""With more GPUs than this, idle ones are folded while others work, even if there is room for all."""
 ABREAST_WIDTH = 58
-"""From this width on two rows fit side by side."""
+"""From this width two rows fit side by side."""
 COLUMNS = (
     Column("host", "host", 10),
     Column("gpu", "GPUs", 6),
@@ -58,8 +58,8 @@ Entry = tuple[HostFrame, Gpu]
 
 
 def wants(frame: Frame, room: Room) -> Wants:
-    """Cards when few, else a row each, else the idle ones folded, else two rows abreast; a line more for each
-    silent host."""
+    """By preference: cards if few, one row each, idle ones folded, two rows side by side; plus a line for
+    each silent host."""
     entries, notes = list(frame.gpus()), len(silent_hosts(frame))
     if not entries:
         return Wants((notes + 2,), spaced=True)
@@ -81,7 +81,7 @@ def wants(frame: Frame, room: Room) -> Wants:
 
 
 def table(frame: Frame, room: Room) -> Block:
-    """Every GPU of every host in the room there is."""
+    """Every GPU of every host, in the available room."""
     notes = silent_lines(frame, room)
     entries = list(frame.gpus())
     height = room.height - len(notes)
@@ -111,7 +111,7 @@ def _cards(frame: Frame, entries: list[Entry], room: Room, tall: int) -> list[Li
 
 
 def _folded(entries: Sequence[Entry]) -> tuple[list[Entry], list[list[Entry]]]:
-    """Those that do something, and the idle ones of each host; one idle GPU is a row like any other."""
+    """The working GPUs, and the idle ones of each host; a single idle GPU gets a normal row."""
     idle = [entry for entry in entries if entry[1].condition == "idle" and entry[0].current]
     hosts = [list(part) for _, part in groupby(idle, key=lambda entry: entry[0].label)]
     folds = [part for part in hosts if len(part) > 1]
@@ -188,7 +188,7 @@ def _short(frame: Frame, host: HostFrame, gpu: Gpu) -> dict[str, Cell]:
 
 
 def _cells(host: HostFrame, gpu: Gpu) -> dict[str, Cell]:
-    """All but the graphs, which need to know their width."""
+    """All cells but the graphs, which need to know their width."""
     symbol = GPU[gpu.condition]
     if gpu.state != "ok":
         return _not_answering(host, gpu, symbol)
@@ -217,7 +217,7 @@ def _cells(host: HostFrame, gpu: Gpu) -> dict[str, Cell]:
 
 
 def _not_answering(host: HostFrame, gpu: Gpu, symbol: Symbol) -> dict[str, Cell]:
-    """What happened, in place of readings that are not current."""
+    """What happened, instead of readings that are not current."""
     cells: dict[str, Cell] = dict.fromkeys((column.name for column in (*COLUMNS, *NARROW)), "")
     cells |= dict.fromkeys(("use", "memory", "full", "power", "watts", "temp", "clock"), units.ABSENT)
     return cells | {

@@ -1,4 +1,4 @@
-"""The line on top of every screen: where we are, and how current all this is."""
+"""The line at the top of every screen: where we are, and how current the data is."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ LINKS: dict[Link, Symbol] = {
     "stale": Symbol("◌", "stale", "warn"),
     "down": Symbol("✕", "disconnected", "alarm"),
 }
-"""How a host's connection is, the worst last."""
+"""The state of a host's connection, worst last."""
 
 
 def header(frame: Frame, room: Room, title: str = "", pick: Pick = ALL) -> Block:
-    """One line: name, screen, host, what it has, and at the right how current all this is."""
+    """One line: name, screen, host, its hardware, and on the right how current the data is."""
     right = _status(frame, pick)
     left = [Span(" gpumon ", "title"), *_title(title)]
     space = max(0, room.width - width_of(right) - 1)
@@ -33,7 +33,7 @@ def _title(title: str) -> list[Span]:
 
 
 def _hosts(frame: Frame, width: int) -> list[Span]:
-    """The host and as much of what it has as there is room for: a part is shown whole or not at all."""
+    """The host and as much about it as there is room for: each part is shown whole or not at all."""
     if frame.several:
         answering = sum(host.link == "live" for host in frame.hosts)
         return [Span(f"{answering} of {len(frame.hosts)} hosts answer", "dim")]
@@ -81,7 +81,7 @@ def _status(frame: Frame, pick: Pick) -> list[Span]:
 
 
 def _picked(pick: Pick) -> str:
-    """ "/llama · mine · by use": what of all there is is shown, and in which order."""
+    """ "/llama · mine · by use": the filter and the order."""
     parts = (
         f"/{pick.words}" if pick.words else "",
         "mine" if pick.user is not None else "",

@@ -1,4 +1,4 @@
-"""Runs live and past, and two of them compared."""
+"""Live and past runs, and two of them compared."""
 
 from __future__ import annotations
 
@@ -78,11 +78,11 @@ VERDICTS = {
     "unsure": Symbol("◐", "not sure: the interval includes no change", "warn"),
 }
 INSIDE = {True: Span("✓ ", "good"), False: Span("◆ ", "warn"), None: Span("○ ", "dim")}
-"""Whether what was realised lies in the predicted range."""
+"""Whether the realised gain is within the predicted range."""
 
 
 def comparison(found: Comparison, room: Room) -> list[Line]:
-    """Is it faster, how sure is that, where does the time go now, and is it as much as predicted?"""
+    """Is it faster, how sure is that, where does the time go now, and is the gain as predicted?"""
     symbol = VERDICTS[found.verdict]
     lines = [
         line(
@@ -135,7 +135,7 @@ def _sides(a: Side, b: Side, room: Room) -> list[Line]:
 
 
 def _phases(found: Comparison, room: Room) -> list[Line]:
-    """Seconds a step, A above B, drawn to one scale."""
+    """Seconds per step, A above B, on one scale."""
     if not found.phases:
         return []
     top = max(max(change.before_seconds, change.after_seconds) for change in found.phases) or 1.0

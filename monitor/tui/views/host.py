@@ -1,4 +1,4 @@
-"""The machine beside its GPUs: cores, memory, disks, network, and who waits for what."""
+"""The rest of the machine: cores, memory, disks, network, and what tasks are waiting for."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from monitor.tui.views.parts import back
 from monitor.tui.widgets.graph import bar, framed, history, meters, round_up
 
 LEAST, MOST = 4, 14
-"""Lines of the panel for one host: text alone, and with tall graphs."""
+"""Lines of the panel for one host: text only, and with tall graphs."""
 LINES_OF_TEXT = 3
 CHARTS = 6
-"""From this many lines on there is room for graphs."""
+"""From this many lines there is room for graphs."""
 COLUMNS = (
     Column("host", "Hosts", 14),
     Column("cores", "cores", 5, ">", drop=5),
@@ -34,7 +34,7 @@ COLUMNS = (
 
 
 def wants(frame: Frame, room: Room) -> Wants:
-    """What the panels above leave: a line for each of several hosts, graphs for one."""
+    """What the panels above leave: one line per host if there are several, graphs if there is one."""
     known = [host for host in frame.hosts if host.snapshot is not None and host.snapshot.host.cpu is not None]
     if not known:
         return HIDDEN
@@ -94,7 +94,7 @@ class Chart(NamedTuple):
 
 
 def _charts(host: HostFrame, machine: Host, room: Room) -> list[Line]:
-    """CPU, memory, disk and network side by side, as many as there is room for."""
+    """CPU, memory, disk and network side by side, as many as fit."""
     count = 4 if room.width >= 100 else 3 if room.width >= 76 else 2
     widths = shares(room.width - 2, count)
     height = room.height - 1 - LINES_OF_TEXT - 2
@@ -142,7 +142,7 @@ def _top(samples: Sequence[float | None]) -> float:
 
 
 def _words(machine: Host, room: Room) -> list[Line]:
-    """Every core, every disk and network, and what the machine waits for."""
+    """Every core, every disk and network, and what the machine is waiting for."""
     waits = _waits(machine)
     devices = [*map(_disk, machine.disks), *map(_network, machine.networks)]
     return [
@@ -163,7 +163,7 @@ def _cores(cpu: Cpu | None, width: int) -> str:
 
 
 def _waits(machine: Host) -> list[str]:
-    """Linux PSI: in how much of the last ten seconds some task waited."""
+    """Linux PSI: the share of the last ten seconds in which some task waited."""
     parts: tuple[tuple[str, Cpu | Memory | None], ...] = (("CPU", machine.cpu), ("memory", machine.memory))
     known = [(name, one.pressure) for name, one in parts if one is not None] + [("disk", machine.io_pressure)]
     return [f"{name} {units.percent(p.some_ratio)}" for name, p in known if p.some_ratio is not None]

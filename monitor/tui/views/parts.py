@@ -1,4 +1,4 @@
-"""Small parts that several views are put together from."""
+"""Small parts shared by several views."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ def section(title: str) -> Line:
 
 
 def back(host: HostFrame, readings: int) -> str:
-    """How long ago the first of as many readings was; nothing while there is only one."""
+    """How long ago the first of this many readings was; empty while there is only one."""
     if host.snapshot is None or readings < 2:
         return ""
     return f"−{units.duration(readings * host.snapshot.interval_seconds)}"
 
 
 def now_in(state: RunState, phase: str | None, seconds: float | None) -> str:
-    """The phase a rank or run is in and for how long; of one that is stuck in it, short enough to fit."""
+    """The phase a rank or run is in and for how long; shortened to fit if it is stuck there."""
     if phase is None:
         return state
     return f"{phase} {units.age(seconds) if state == 'stalled' else units.seconds(seconds)}"

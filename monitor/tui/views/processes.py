@@ -72,7 +72,7 @@ SORTS: dict[str, Callable[[Process], Any]] = {
 
 
 def entries(frame: Frame, order: Order) -> list[Entry]:
-    """What is shown, in the order it is shown; unknown values come last."""
+    """What is shown, in display order; unknown values come last."""
     found = [
         Entry(host, process) for host in frame.hosts if host.snapshot for process in host.snapshot.processes
     ]
@@ -94,7 +94,7 @@ def matches(entry: Entry, text: str) -> bool:
 
 
 def _tree(ordered: list[Entry]) -> Iterator[Entry]:
-    """Children under their parents, depth first; the order among siblings is kept."""
+    """Children under their parents, depth first, keeping the order among siblings."""
     known = {(e.host.label, e.process.pid) for e in ordered}
     children: dict[tuple[str, int | None], list[Entry]] = {}
     for entry in ordered:
@@ -114,7 +114,7 @@ def _tree(ordered: list[Entry]) -> Iterator[Entry]:
 
 
 def wants(frame: Frame, room: Room, *, shown: bool = True) -> Wants:
-    """What the others leave, when that is a few lines at least."""
+    """What the others leave, if that is at least a few lines."""
     if not shown:
         return HIDDEN
     count = sum(len(host.snapshot.processes) for host in frame.hosts if host.snapshot)
@@ -122,7 +122,7 @@ def wants(frame: Frame, room: Room, *, shown: bool = True) -> Wants:
 
 
 def table(frame: Frame, room: Room, order: Order, gpu: str | None = None, *, brief: bool = False) -> Block:
-    """The processes, all of them or those on one GPU; brief: as many as there is room for."""
+    """All processes, or those on one GPU; with `brief`, as many as fit."""
     shown = [one for one in entries(frame, order) if gpu is None or gpu in one.process.gpu_uuids]
     more = len(shown) - (room.height - 2) if brief and len(shown) > room.height - 1 else 0
     cells = [(entry, _cells(entry)) for entry in shown[: len(shown) - more]]

@@ -16,7 +16,7 @@ PHASE_COLUMNS = (("phase", 14), ("share", 7), ("mean", 11), ("p50", 11), ("p95",
 
 
 def summary(run: Run, room: Room) -> list[Line]:
-    """Who it is, how fast it goes, and when it hangs: in what."""
+    """Which run it is, how fast it goes, and what it hangs in, if it does."""
     symbol = RUN[run.condition]
     head = line(
         Span(f" {symbol.char} ", symbol.role),
@@ -46,7 +46,7 @@ def _identity(run: Run) -> list[str]:
 
 
 def _flow(pairs: Sequence[tuple[str, Cell]], room: Room) -> list[Line]:
-    """Name and value one after the other, in two lines at most."""
+    """Names and values in sequence, on at most two lines."""
     lines: list[list[Span]] = [[Span("   ")]]
     for name, value in pairs:
         cell = [Span(f"{name} ", "dim"), *spans(value, "strong"), Span("   ")]

@@ -35,7 +35,7 @@ STALLS = (
 
 
 def ranks(run: Run, room: Room) -> list[Line]:
-    """Every rank; the bars are drawn to the slowest one's p50, so skew is seen."""
+    """Every rank; the bars are relative to the slowest one's p50, which makes skew visible."""
     layout = chosen(RANKS, room.width - 2, 1)
     lines = [heading(layout, gap=1, lead=1)]
     for rank in run.ranks:
@@ -95,7 +95,7 @@ def loader(run: Run, room: Room) -> list[Line]:
 
 
 def scalars(run: Run, room: Room) -> list[Line]:
-    """The user's own scalars first, then what the probes measured."""
+    """The user's own scalars first, then those the probes measured."""
     found = run.ranks[0].scalars if run.ranks else {}
     if not found:
         return []
@@ -109,7 +109,7 @@ def scalars(run: Run, room: Room) -> list[Line]:
 
 
 def hotspots(run: Run, room: Room) -> list[Line]:
-    """Which lines of the user's code a phase's time goes to, from a few sampled steps."""
+    """Which lines of the user's code take a phase's time, from a few sampled steps."""
     found = [spot for spot in run.config.get("hotspots") or () if isinstance(spot, Mapping)]
     if not found:
         return []
@@ -127,7 +127,7 @@ def hotspots(run: Run, room: Room) -> list[Line]:
 
 
 def configuration(run: Run, room: Room) -> list[Line]:
-    """What is configured, one group per line."""
+    """The configuration, one group per line."""
     if not run.config:
         return []
     plain = {key: value for key, value in run.config.items() if not isinstance(value, Mapping | list)}

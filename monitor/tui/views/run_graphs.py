@@ -13,14 +13,14 @@ from monitor.tui.widgets.graph import history, round_up, stacked
 
 GUTTER = 12
 HOLD_SECONDS = 2.0
-"""GPU and memory are read once a tick; early windows are shorter than that."""
+"""GPU and memory are read once per tick; early windows are shorter than that."""
 STALL_LETTERS = {"validate": "V", "checkpoint": "C", "recompile": "R", "gc": "G", "log": "L", "data": "D"}
 
 Values = Sequence[float | None]
 
 
 class Axis:
-    """All graphs of a run share one: each window is the same cells wide in every one of them."""
+    """Shared by all graphs of a run: each window is equally wide in all of them."""
 
     def __init__(self, run: Run, room: Room) -> None:
         width = max(8, room.width - GUTTER - 2)
@@ -29,10 +29,10 @@ class Axis:
         self.cells = max(1, width // (len(self.windows) + silent)) if self.windows else 1
         self.width = self.cells * len(self.windows)
         self.silent = self.cells * silent
-        """Cells at the right in which there was no step: the run hangs."""
+        """Cells on the right in which there was no step, because the run hangs."""
 
     def held(self, values: Values) -> Values:
-        """A reading taken once a tick is drawn in the short windows until the next one, too."""
+        """Repeats a reading taken once per tick in the short windows until the next one."""
         out: list[float | None] = []
         since = HOLD_SECONDS
         for window, value in zip(self.windows, values, strict=True):
@@ -45,7 +45,7 @@ class Axis:
 
 
 class Graph(NamedTuple):
-    """One graph: what is plotted, in what unit, and what its title says besides."""
+    """One graph: what is plotted, in what unit, and what else its title says."""
 
     title: str
     note: str
@@ -56,7 +56,7 @@ class Graph(NamedTuple):
 
 
 def waterfall(run: Run, room: Room, height: int = 8) -> list[Line]:
-    """Phase shares over the whole run, with the time below."""
+    """Phase shares over the whole run, above a time axis."""
     axis = Axis(run, room)
     if not axis.windows:
         return [section("Over time"), line(Span("   the first window is not complete yet", "dim")), line()]
@@ -69,13 +69,13 @@ def waterfall(run: Run, room: Room, height: int = 8) -> list[Line]:
 
 
 def _stuck(run: Run) -> str:
-    """For how long there was no step, when it hangs."""
+    """How long there has been no step, if the run hangs."""
     hangs = run.current if run.silent_windows else None
     return f"  no step for {units.duration(hangs.seconds)}" if hangs else ""
 
 
 def _scale(label: str) -> list[Span]:
-    """The axis at the left, with its mark where there is a label."""
+    """The axis on the left, with a mark if there is a label."""
     return [*fit(Span(label, "dim"), GUTTER - 1, ">"), Span("┤" if label else "│", "faint")]
 
 
@@ -92,7 +92,7 @@ def _times(axis: Axis) -> Line:
 
 
 def graphs(run: Run, room: Room, height: int = 3) -> list[Line]:
-    """One under the other; what was never measured has no graph."""
+    """One below the other; what was never measured gets no graph."""
     axis = Axis(run, room)
     if not axis.windows:
         return []
@@ -105,7 +105,7 @@ def graphs(run: Run, room: Room, height: int = 3) -> list[Line]:
 
 
 def _graphs(run: Run, axis: Axis) -> list[Graph]:
-    """The timeline is that of the first rank: where a run has several, the graphs say so."""
+    """The timeline is the first rank's; if a run has several, the graphs say so."""
     ws = axis.windows
     of_rank = f" of rank {run.ranks[0].rank}" if len(run.ranks) > 1 else ""
     p50, p95 = units.seconds(run.step.p50), units.seconds(run.step.p95)
@@ -135,7 +135,7 @@ def _graphs(run: Run, axis: Axis) -> list[Graph]:
 
 
 def _drawn(graph: Graph, axis: Axis, room: Room, height: int) -> list[Line]:
-    """Braille over the run with the scale at the left; nothing when there is no value."""
+    """Braille over the run with the scale on the left; empty if there is no value."""
     known = [value for value in (*graph.values, *graph.dots) if value is not None]
     if not known:
         return []
@@ -152,7 +152,7 @@ def _drawn(graph: Graph, axis: Axis, room: Room, height: int) -> list[Line]:
 
 
 def _stalls(axis: Axis, room: Room) -> list[Line]:
-    """A letter under every window that held a stall (V validate, C checkpoint …), and what they mean."""
+    """A letter under every window with a stall (V validate, C checkpoint …), and a legend."""
     kinds = dict.fromkeys(kind for window in axis.windows for kind in window.stalls)
     if not kinds:
         return []

@@ -1,4 +1,4 @@
-"""Training runs: a row each, with where the step goes."""
+"""Training runs: one row each, with where the step goes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def wants(frame: Frame, room: Room) -> Wants:
 
 
 def table(frame: Frame, room: Room) -> Block:
-    """Every run of every host; without one, how to start one."""
+    """Every run of every host; if there is none, how to start one."""
     entries = list(frame.runs())
     if not entries:
         head = line(Span(" Runs", "title"), width=room.width)
@@ -73,7 +73,7 @@ def _row(layout: Layout, host: HostFrame, run: Run, cells: dict[str, Cell], plai
 
 
 def _phases(run: Run, width: int, plain: bool) -> list[Span]:
-    """The phase bar; a run that is stuck says so instead, one that is over how it ended."""
+    """The phase bar; a stuck run says so instead, and a finished one says how it ended."""
     if run.state == "stalled" and run.current is not None:
         return [Span(_stuck(run.current, width), "alarm")]
     if not run.live:
@@ -95,7 +95,7 @@ def _stuck(current: Stuck, width: int) -> str:
 
 
 def _cells(host: HostFrame, run: Run) -> dict[str, Cell]:
-    """All but the phase bar, which needs to know its width."""
+    """All cells but the phase bar, which needs to know its width."""
     several = run.world_size != 1
     cells: dict[str, Cell] = {
         "host": clip(host.label, 10),
@@ -112,7 +112,7 @@ SPEED = ("its", "samples", "p50", "p95", "trend", "starved", "now")
 
 
 def _speed(run: Run) -> dict[str, Cell]:
-    """What is going on now: nothing, in a run that is over."""
+    """Current figures; a finished run has none."""
     return {
         "its": units.number(run.iterations_per_second),
         "samples": units.number(run.samples_per_second),
@@ -129,6 +129,6 @@ def _now_in(run: Run) -> str:
 
 
 def trend_span(trend: Trend | None, ratio: float | None) -> Span:
-    """Throughput against the run's own best: a fall is marked with an arrow, not by colour alone."""
+    """Throughput against the run's own best; a fall is marked by an arrow, not by colour alone."""
     symbol = TREND[trend]
     return Span(f"{symbol.char}{units.against(ratio)}", symbol.role)

@@ -1,6 +1,6 @@
-"""How conditions are shown: a symbol, a word and a role, so that colour never speaks alone.
+"""How conditions are shown: a symbol, a word and a role, so that nothing depends on colour alone.
 
-A busy GPU is good news and calm. What alarms is a GPU that waits while a run is on it.
+A busy GPU is good news and looks calm. What alarms is a GPU that waits while a run is on it.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ REASONS = {
     "hw_power_brake_slowdown": "power brake",
     "display_clock_setting": "display clock",
 }
-"""Throttle reason → short words for it."""
+"""Throttle reason → a short name."""
 
 
 def reasons(gpu: Gpu) -> str:

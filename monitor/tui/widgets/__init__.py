@@ -1,1 +1,1 @@
-"""The two widgets everything is drawn with, and the graphs in them."""
+"""The two widgets that draw everything, and the graphs in them."""

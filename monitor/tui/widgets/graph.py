@@ -1,7 +1,7 @@
-"""Graphs from characters: braille histories, bars, stacked phases. Pure functions, fixed ranges.
+"""Graphs made of characters: braille histories, bars, stacked phases. Pure functions, fixed ranges.
 
-A history is anchored at the right, two samples a cell, and never resampled: what is seen is what
-was read. A missing sample is a gap, not a zero.
+A history is anchored on the right, two samples per cell, and never resampled: what is shown is what was read.
+A missing sample is a gap, not a zero.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def history(
 ) -> list[str]:
     """The last `2 × width` samples as `height` lines of filled braille over the range `low`…`top`.
 
-    With `odd` the newest sample is in the left half of the last cell: alternating, old cells keep their
-    pairs of samples and the graph moves with every second sample only.
-    `dots` is a second series, drawn as single dots above the fill (a p95 over its p50).
+    With `odd` the newest sample is in the left half of the last cell: by alternating, old cells keep their
+    pairs of samples and the graph moves only with every second sample. `dots` is a second series, drawn as
+    single dots above the fill (a p95 over its p50).
     """
     if odd:
         samples = [*samples[1 - 2 * width :], None]
@@ -52,7 +52,7 @@ def history(
 
 
 def _levels(samples: Sequence[float | None], width: int, steps: int, low: float, top: float) -> list[int]:
-    """Filled dots of each column, right-anchored; a sample that is there shows at least one."""
+    """Filled dots of each column, right-anchored; a sample that exists shows at least one."""
     shown = list(samples[-2 * width :]) if width > 0 else []
     span = top - low
     levels = [
@@ -76,7 +76,7 @@ def _dot(bits: Sequence[int], level: int) -> int:
 def framed(
     title: Sequence[Span], top: str, rows: Sequence[Line], width: int, ends: tuple[str, str]
 ) -> list[Line]:
-    """A graph in a frame that is its axes: what it shows and the top of its scale above, the time below."""
+    """A graph in a frame that doubles as its axes: title and top of the scale above, the time below."""
     inner = width - 2
     name = fit(title, min(width_of(title), inner - 2))
     high = top if width_of(name) + len(top) + 4 <= inner else ""
@@ -96,7 +96,7 @@ def framed(
 
 
 def meters(ratios: Sequence[float], width: int) -> str:
-    """One cell a ratio, as high as it is."""
+    """One cell per ratio, filled to its height."""
     return "".join(EIGHTHS[round(min(1.0, max(0.0, ratio)) * 8)] for ratio in ratios[:width])
 
 
@@ -112,7 +112,7 @@ def round_up(value: float) -> float:
 
 
 def bar(ratio: float | None, width: int, role: str) -> list[Span]:
-    """A thin horizontal bar; of an absent ratio only the empty track."""
+    """A thin horizontal bar; without a ratio, only the empty track."""
     if ratio is None:
         return [Span("·" * width, "faint")]
     full = round(min(1.0, max(0.0, ratio)) * width)
@@ -120,7 +120,7 @@ def bar(ratio: float | None, width: int, role: str) -> list[Span]:
 
 
 def phase_order(shares: Mapping[str, float]) -> list[str]:
-    """Phases in the order a step goes through them, named extras after, `other` last."""
+    """Phases in step order, then named extras, then `other`."""
     extras = [name for name in shares if name not in PHASES and name != "other"]
     return [name for name in (*PHASES, *extras, "other") if shares.get(name, 0) > 0]
 
@@ -149,14 +149,14 @@ LETTERS = {"transfer": "t", "other": "."}
 
 
 def letter(phase: str) -> str:
-    """One letter for a phase, where there is no room for its name or no colour to tell it."""
+    """One letter for a phase, for when there is no room for its name or no colour to tell it apart."""
     return LETTERS.get(phase) or phase[:1].lower() or "?"
 
 
 def phase_bar(shares: Mapping[str, float], width: int, *, plain: bool = False) -> list[Span]:
-    """One bar of where a step goes, each part labelled with its name as far as there is room.
+    """One bar of where a step goes, each part labelled with its name if there is room.
 
-    Plain (no colour) fills with the phase's first letter, so the parts stay apart.
+    Plain (no colour) fills with the phase's first letter, to keep the parts distinguishable.
     """
     parts = cells_of(shares, width)
     if not parts:
@@ -179,7 +179,7 @@ def _part(name: str, cells: int, value: float, plain: bool) -> Span:
 def stacked(
     columns: Sequence[Mapping[str, float]], width: int, height: int, *, plain: bool = False
 ) -> list[list[Span]]:
-    """Shares over time as stacked columns, the step's first phase at the bottom.
+    """Shares over time as stacked columns, with the step's first phase at the bottom.
 
     In colour a cell holds two layers (upper and lower half); plain fills with letters.
     """

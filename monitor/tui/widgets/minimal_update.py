@@ -1,8 +1,8 @@
-"""Sends only the cells that differ from what the terminal shows: the screen over a slow link.
+"""Sends only the cells that differ from what the terminal shows, for slow links.
 
-Textual writes a changed stretch from the start of its widget's line, and every segment with its whole
-style. For a screen of many small figures that is many times the bytes. Here every cell that was sent is
-remembered; of an update only the cells that differ are sent, those of one style together.
+Textual rewrites a changed range from the start of its widget's line, and every segment with its full style.
+For a screen of many small figures that is many times the bytes. Here every cell sent is remembered, and an
+update sends only the cells that differ, grouped by style.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ SYSTEMS = {
     "windows": ColorSystem.WINDOWS,
 }
 NEAR = 3
-"""Cells between two differences that are sent again: a move of the cursor takes more bytes."""
+"""Up to this many unchanged cells between two differences are sent again: a cursor move is longer."""
 
 
 class Piece(NamedTuple):
-    """Text for a place of the screen, in its parts of one style each."""
+    """Text for a position on the screen, split by style."""
 
     y: int
     x: int
@@ -38,7 +38,7 @@ class Piece(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """Text of one style that has to be sent."""
+    """Text in one style that has to be sent."""
 
     y: int
     x: int
@@ -52,11 +52,11 @@ class Shown:
         self._cells: dict[int, dict[int, tuple[str, Codes]]] = {}
 
     def forget(self) -> None:
-        """The terminal may show anything: the next updates are sent whole."""
+        """The terminal may show anything now: send the next updates in full."""
         self._cells.clear()
 
     def paint(self, pieces: Iterable[Piece], system: ColorSystem | None) -> str:
-        """What to write so that the terminal shows the pieces; it ends in the terminal's own style."""
+        """What to write to make the terminal show the pieces; ends in the terminal's default style."""
         changed: dict[Codes, list[Stretch]] = {}
         for y, x, strip in pieces:
             row = self._cells.setdefault(y, {})
@@ -73,7 +73,7 @@ class Shown:
 def _differing(
     row: dict[int, tuple[str, Codes]], y: int, x: int, text: str, wanted: Codes
 ) -> Iterator[Stretch]:
-    """The stretches of a text that the row does not show yet; the row is brought up to date."""
+    """The parts of a text that the row does not show yet; updates the row."""
     if not text.isascii() and cell_len(text) != len(text):
         yield from _wide(row, y, x, text, wanted)
         return
@@ -93,7 +93,7 @@ def _differing(
 
 
 def _wide(row: dict[int, tuple[str, Codes]], y: int, x: int, text: str, wanted: Codes) -> Iterator[Stretch]:
-    """Text with characters of two cells, or none, is sent whole or not at all."""
+    """Text with zero-width or double-width characters is sent whole or not at all."""
     new = {x + at: (text if at == 0 else "", wanted) for at in range(cell_len(text))}
     if any(row.get(at) != cell for at, cell in new.items()):
         row.update(new)

@@ -1,8 +1,8 @@
 """The one widget that draws: it gets lines and repaints those that changed.
 
-A `DataTable` repaints every row when one cell changes; this compares lines and repaints the ones
-that differ. Lines may hold slots: things to move over and to choose, by key or mouse. Lines one below
-the other with the same slots are one row: a thing that takes several lines.
+A `DataTable` repaints every row when one cell changes; this compares lines and repaints only those that
+differ. Lines may contain slots: items to move over and open, by key or mouse. Consecutive lines with the same
+slots are one row: an item that takes several lines.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from monitor.tui.text import Line, Room, Slot, differences, safe
 
 
 class Panel(ScrollView, can_focus=True):
-    """Shows a block. `build` is asked again whenever there is new data or new room."""
+    """Shows a block. `build` is called again whenever there is new data or a new size."""
 
     DEFAULT_CSS = """
     Panel { height: 1fr; width: 1fr; overflow-x: hidden; overflow-y: auto; scrollbar-size-vertical: 1;
@@ -47,7 +47,7 @@ class Panel(ScrollView, can_focus=True):
     ]
 
     class Chosen(Message):
-        """A slot was opened (Enter, or a click on the one the cursor is on)."""
+        """A slot was opened (by Enter, or by clicking the one under the cursor)."""
 
         def __init__(self, panel: Panel, key: Hashable) -> None:
             super().__init__()
@@ -59,7 +59,7 @@ class Panel(ScrollView, can_focus=True):
             return self.panel
 
     class Moved(Chosen):
-        """The cursor is on another slot."""
+        """The cursor moved to another slot."""
 
     def __init__(
         self, build: Build, *, id: str | None = None, classes: str | None = None, focusable: bool = True
@@ -79,7 +79,7 @@ class Panel(ScrollView, can_focus=True):
     # ── content ──────────────────────────────────────────────────────────────────────────────────
 
     def rebuild(self) -> None:
-        """Ask for the content again and repaint what is different."""
+        """Build the content again and repaint what changed."""
         width = self.scrollable_content_region.width
         if width <= 0 or not self.is_attached:
             return
@@ -108,12 +108,12 @@ class Panel(ScrollView, can_focus=True):
         self._refresh_lines(marked ^ self._marked())
 
     def _check_width(self) -> None:
-        """A scrollbar has come or gone: lines must fit the room that is left."""
+        """A scrollbar has appeared or gone: make the lines fit the new width."""
         if self.scrollable_content_region.width != self._built:
             self.rebuild()
 
     def _refresh_parts(self, index: int, parts: list[tuple[int, int]]) -> None:
-        """Repaint only the stretches of a line that changed, when the line is in sight."""
+        """Repaint only the changed parts of a line, if it is visible."""
         y = index if index < self._head else index - round(self.scroll_offset.y)
         if (index < self._head or y >= self._head) and y < self.size.height:
             self.refresh(*(Region(start, y, end - start, 1) for start, end in parts))
@@ -136,7 +136,7 @@ class Panel(ScrollView, can_focus=True):
         return super().render_lines(crop)
 
     def _look_up_styles(self) -> None:
-        """Roles on this panel's background, made once: adding styles is half the cost of drawing."""
+        """Roles on this panel's background, cached: adding styles is half the cost of drawing."""
         base, styles = self.rich_style, cast(Palette, getattr(self.app, "palette", Palette()))
         if base != self._base or styles is not self._styles:
             self._base, self._styles, self._on_base = base, styles, {}
@@ -171,7 +171,7 @@ class Panel(ScrollView, can_focus=True):
         return out
 
     def _mark(self, strip: Strip, slot: Slot, *, pointed: bool) -> Strip:
-        """The cursor: a background of its own and, as colour never speaks alone, a pointer at the left of the
+        """The cursor: its own background and, so as not to rely on colour alone, a pointer to the left of the
         row's first line."""
         styles = self._styles
         behind = styles["cursor" if self.has_focus else "cursor.blur"]
@@ -193,7 +193,7 @@ class Panel(ScrollView, can_focus=True):
 
     @property
     def cursor(self) -> Hashable:
-        """What the cursor is on."""
+        """The key of the item under the cursor."""
         return self._cursor
 
     @cursor.setter
@@ -203,12 +203,12 @@ class Panel(ScrollView, can_focus=True):
         self._reveal()
 
     def _mark_instead(self, key: Hashable) -> None:
-        """Move the mark; the lines it leaves and those it comes to are repainted whole."""
+        """Move the cursor, and repaint the lines it leaves and enters."""
         before, self._cursor = self._marked(), key
         self._refresh_lines(before | self._marked())
 
     def _marked(self) -> set[int]:
-        """Places of the lines the cursor is on."""
+        """Indices of the lines the cursor is on."""
         return {i for i, line in enumerate(self._lines) if self._slot_here(line, i) is not None}
 
     def _slot_here(self, line: Line, index: int) -> Slot | None:
@@ -225,7 +225,7 @@ class Panel(ScrollView, can_focus=True):
         return out
 
     def _follow_cursor(self) -> None:
-        """Keep the cursor on its item when rows move; when the item is gone, stay in place."""
+        """Keep the cursor on its item when rows move; if the item is gone, stay in place."""
         rows = self._rows()
         if not rows:
             self._cursor = None
@@ -285,7 +285,7 @@ class Panel(ScrollView, can_focus=True):
             self.scroll_to(y=0 if which < 0 else len(self._lines), animate=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Enter is offered only where there is something to open."""
+        """Offer Enter only where there is something to open."""
         return action != "choose" or self._cursor is not None
 
     def action_choose(self) -> None:
@@ -308,5 +308,5 @@ class Panel(ScrollView, can_focus=True):
 
 
 def _blank_is_neutral(style: Style) -> bool:
-    """True when blanks in this style look like blanks in any other."""
+    """Whether blanks in this style look like blanks in any other."""
     return not (style.bgcolor or style.underline or style.reverse)

@@ -1,5 +1,5 @@
 "use strict";
-// The page of a run that goes on: loaded again now and then, and only what differs is changed.
+// The page of a live run: fetched again periodically, changing only what differs.
 const EVERY_MS = 5000;
 
 async function anew() {

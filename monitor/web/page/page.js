@@ -1,8 +1,7 @@
 "use strict";
-// One stream in, one snapshot drawn. Every text goes in as text, never as markup. What is shown was worked
-// out by the daemon (monitor/model/facts.py); numbers become text in units.js.
-// How many points a chart keeps, findings are shown before "all", ended runs are shown, and how far a chart's top
-// is above its data.
+// Draws each snapshot from one stream. Text is inserted as text, never as markup. The daemon works out what is
+// shown (monitor/model/facts.py); units.js turns numbers into text.
+// Points kept per chart, findings shown before "all", ended runs shown, and a chart's headroom above its data.
 const KEEP = 300;
 const FINDINGS = 4;
 const LAST_RUNS = 4;
@@ -55,7 +54,7 @@ function code(text) {
   return make("div", "code", box, copyButton(text));
 }
 
-// A sentence in which `code` stands between backticks.
+// A sentence with `code` between backticks.
 function prose(text) {
   const pieces = text.split("`");
   return pieces.length % 2 ? pieces.map((piece, at) => (at % 2 ? make("code", "", piece) : piece)).filter((piece) => piece !== "") : [text];
@@ -67,7 +66,7 @@ function remember(key, time, value) {
   past.set(key, points.slice(-KEEP));
 }
 
-// A line over a fixed range: what looks like a swing is one.
+// A line over a fixed range, so that small changes do not look like swings.
 function chart(points, top, caption) {
   const box = make("div");
   if (points.length < 2 || !top) return box;
@@ -148,7 +147,7 @@ function runCard(run) {
   return keyed(run.id, card);
 }
 
-// Whether use is too low is the rules' judgement, not this page's: a GPU is marked when they say so.
+// The rules, not this page, judge whether use is too low: a GPU is marked when they say so.
 function gpuCard(gpu) {
   const label = make("h3", "", `${gpu.index}: ${gpu.name || gpu.uuid}`);
   if (gpu.state !== "ok") {
@@ -195,7 +194,7 @@ function wallTexts(wall) {
   ].filter(Boolean);
 }
 
-// What is in `rest` is a click away.
+// `rest` is a click away.
 function section(id, title, kind, cards, rest = [], word = "more") {
   const more = rest.length ? make("details", "", make("summary", "", `and ${rest.length} ${word}`), make("div", kind, ...rest)) : null;
   patchChildren(byId(id), cards.length || more ? [make("h2", "", title), make("div", kind, ...cards), more].filter(Boolean) : []);
@@ -213,7 +212,7 @@ function draw(snapshot) {
   const runs = shown.filter((run) => matches(run.name, run.user, run.id, run.state)).sort((a, b) => rank(a.condition) - rank(b.condition));
   const state = order(GPU_WORST);
   const gpus = snapshot.gpus.filter((gpu) => matches(gpu.name, String(gpu.index), ...gpu.run_labels)).sort((a, b) => state(a.condition) - state(b.condition) || a.index - b.index);
-  // What was found about a run that has been run again since is no longer what to change.
+  // Findings about a run that has been rerun since are out of date.
   const leads = snapshot.groups.map((group) => ({ ...snapshot.findings[group.findings[0]], title: group.title, subject: group.subject }));
   const findings = leads.filter((one) => (absent(one.run) || ids.has(one.run)) && matches(one.subject, one.title, one.id));
   byId("host").textContent = snapshot.host.hostname;
@@ -252,7 +251,7 @@ function mark() {
   if (newest && stale && !document.title.startsWith("stale")) document.title = `stale · ${document.title}`;
 }
 
-// What was before this page was opened, when the daemon keeps history.
+// Readings from before this page was opened, if the daemon keeps history.
 async function recall() {
   const answer = await fetch(`/api/v1/history?from=${Date.now() / 1000 - 600}&points=200`);
   if (!answer.ok) return;
@@ -271,7 +270,7 @@ async function copy(button) {
   try {
     await navigator.clipboard.writeText(button.dataset.copy);
   } catch {
-    // Without https the browser gives no clipboard: select it, so that one key copies it.
+    // Without https there is no clipboard: select the text, so that one key copies it.
     getSelection().selectAllChildren(button.previousSibling);
     return;
   }

@@ -1,6 +1,6 @@
 "use strict";
-// The page that is there becomes the page that is wanted, and what did not change is not touched: a
-// selection, an open list and the focus stay. Children are told apart by data-key, else by their place.
+// Turns the current page into the wanted one without touching what did not change: selection, open lists and
+// focus stay. Children are matched by data-key, otherwise by position.
 
 function patch(old, fresh) {
   if (old.nodeType !== fresh.nodeType || old.nodeName !== fresh.nodeName) return old.replaceWith(fresh);
@@ -9,7 +9,7 @@ function patch(old, fresh) {
     return undefined;
   }
   for (const { name, value } of fresh.attributes) if (name !== "style" && old.getAttribute(name) !== value) old.setAttribute(name, value);
-  if (old.style.cssText !== fresh.style.cssText) old.style.cssText = fresh.style.cssText; // as the policy allows it
+  if (old.style.cssText !== fresh.style.cssText) old.style.cssText = fresh.style.cssText; // the only way the policy allows
   for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name) && name !== "open") old.removeAttribute(name);
   patchChildren(old, [...fresh.childNodes]);
   return undefined;

@@ -1,10 +1,10 @@
 "use strict";
-// Numbers for people: the page's copy of monitor/model/units.py, held to it by tests/vectors/units.json.
+// Numbers for people: the page's copy of monitor/model/units.py; tests/vectors/units.json keeps them equal.
 const ABSENT = "—";
 const absent = (value) => value === null || value === undefined;
 
-// Python rounds a tie to the even digit, toFixed rounds it up. A tie is a value that has one bit more than
-// the digits allow; doubling is exact, so no rounding error can look like one.
+// Python rounds ties to the even digit, toFixed rounds them up. A tie is a value with exactly one bit more
+// than the digits allow; doubling is exact, so no rounding error can look like one.
 function fixed(value, digits) {
   const doubled = value * 2 ** (digits + 1);
   if (!Number.isInteger(doubled) || doubled % 2 === 0) return value.toFixed(digits);

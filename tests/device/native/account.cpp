@@ -65,7 +65,7 @@ Nanos Accountant::done_with(Nanos moment) const {
 }
 
 // Until the next kernel is launched the gap is the host's; from then on the kernel waits for a copy or for another
-// stream's event, which is a copy too, since no kernel is running.
+// stream's event, which means a copy too, since no kernel is running.
 void Accountant::charge_gap(Account& account, Nanos begin, Nanos end, const Interval* next) const {
   Nanos launched = end;
   if (next) launched = std::clamp(next->launch_end + static_cast<Nanos>(speeds().latency_us * 1e3), begin, end);
@@ -73,8 +73,8 @@ void Accountant::charge_gap(Account& account, Nanos begin, Nanos end, const Inte
   account.idle_copy += end - launched;
 }
 
-// Time in a wait is that wait's. After a sync or a blocking copy the host is behind by as long as it waited, so up
-// to that much of the idle time that follows would not be there without it. The rest is the host being too slow.
+// Time in a wait belongs to that wait. After a sync or a blocking copy the host is late by as long as it waited, so
+// up to that much of the idle time that follows would not exist without it. The rest is a host that is too slow.
 void Accountant::charge_host(Account& account, Nanos begin, Nanos end) const {
   Wait cause = Wait::queue;
   Nanos behind = 0;

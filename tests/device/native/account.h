@@ -23,7 +23,7 @@ class Accountant {
   bool empty() const { return kernels_.empty(); }
   Nanos first() const { return kernels_.front().start; }
   Nanos last() const { return last_; }
-  // When all that was launched before `moment` was done.
+  // When everything launched before `moment` was done.
   Nanos done_with(Nanos moment) const;
 
  private:

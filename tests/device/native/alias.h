@@ -1,4 +1,4 @@
-// Device tensors seen as CPU tensors over the same memory, and what a CPU kernel made seen as device tensors.
+// Device tensors seen as CPU tensors over the same memory, and results of CPU kernels seen as device tensors.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,8 +17,8 @@ class Aliases {
   c10::IValue to_host(const c10::IValue& value);
   at::Tensor to_host(const at::Tensor& tensor);
 
-  // The result with every CPU tensor replaced by a device tensor: the argument itself if it is one, a view of
-  // it if the memory is its memory, else new device memory.
+  // The result with every CPU tensor replaced by a device tensor: the argument itself if it is one, a view of it if
+  // they share memory, otherwise new device memory.
   c10::IValue to_device(const c10::IValue& value);
   at::Tensor to_device(const at::Tensor& tensor);
 
@@ -40,7 +40,7 @@ class Aliases {
   std::vector<StoragePair> storages_;
 };
 
-// For kernels written by hand: one tensor, no way back.
+// For hand-written kernels: one tensor, one way.
 at::Tensor host_view(const at::Tensor& tensor);
 
 }  // namespace standin

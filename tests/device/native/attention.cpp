@@ -21,7 +21,7 @@ int64_t choose(const Tensor&, const Tensor&, const Tensor&, const Optional&, dou
   return dropout > 0 || grouped ? kMath : kEfficient;
 }
 
-// Two products of queries with keys (or values), each of which is rows x columns x width.
+// Two products of queries with keys (or values), each rows x columns x width.
 double flops_of(const Tensor& query, const Tensor& key) {
   return 4.0 * static_cast<double>(query.numel()) * static_cast<double>(key.size(-2));
 }

@@ -9,7 +9,7 @@
 namespace standin {
 namespace {
 
-// A sleeping thread wakes up late; a real driver's wait is a spin. The last moments are spun.
+// A sleeping thread wakes up late, while a real driver's wait is a spin: so spin for the last moments.
 constexpr Nanos kSpin = 60'000;
 
 Nanos read(clockid_t clock) {

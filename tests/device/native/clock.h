@@ -9,10 +9,10 @@ using Nanos = int64_t;
 
 Nanos now();
 
-// The host thread does nothing until `when`; other Python threads run meanwhile.
+// The host thread does nothing until `when`; other Python threads run in the meantime.
 void wait_until(Nanos when);
 
-// The host thread is busy until `when`: the price of a launch.
+// The host thread is busy until `when`: the cost of a launch.
 void spin_until(Nanos when);
 
 // What to add to a monotonic time to get the time since 1970, which trace files use.

@@ -18,7 +18,7 @@
 namespace standin {
 namespace {
 
-// Up to this size a copy from pageable memory is staged at once and does not wait for the stream.
+// Up to this size, a copy from pageable memory is staged at once and does not wait for the stream.
 constexpr int64_t kStaged = 64 << 10;
 
 const std::string kCopy = "copy_", kRead = "_local_scalar_dense", kSize = "size of a result";
@@ -32,7 +32,7 @@ void warn_on_sync() {
 
 void pay_launch(Nanos begin) { spin_until(begin + static_cast<Nanos>(speeds().launch_us * 1e3)); }
 
-// The values themselves: an asynchronous copy of much data must not cost the host what a DMA engine does.
+// The values themselves: an asynchronous copy of much data must not cost the host what a DMA engine would do.
 void copy_values(const at::Tensor& to, const at::Tensor& from, bool needed) {
   if (!needed && !is_computed(to.numel(), 0)) return;
   at::AutoDispatchBelowADInplaceOrView no_autograd;
@@ -48,7 +48,7 @@ struct Transfer {
   Nanos begin;
 };
 
-// A small blocking copy is a sync with a few bytes; the bytes of a large one are what takes the time.
+// A small blocking copy is a sync with a few bytes; in a large one the bytes take the time.
 Wait kind_of_wait(const Transfer& t) { return t.bytes <= kStaged ? Wait::sync : Wait::copy; }
 
 void record_blocked(const Transfer& t, Nanos begin, const char* call) {
@@ -61,8 +61,8 @@ Nanos enqueue(const Transfer& t, const std::string& name, Nanos called, bool hol
                                             called, holds_host});
 }
 
-// To or from pageable memory the driver copies through its own buffer: the stream must be done first, then the
-// host copies piece by piece, and the call returns at the end.
+// To or from pageable memory the driver copies through its own buffer: first the stream must be done, then the host
+// copies piece by piece, and the call returns at the end.
 bool goes_through_host(const Transfer& t) { return !t.pinned && (t.work == Work::copy_out || t.bytes > kStaged); }
 
 void transfer(const Transfer& t, const std::string& name) {
@@ -112,7 +112,7 @@ void copy_within(const at::Tensor& to, const at::Tensor& from) {
   copy_values(to, from, false);
   pay_launch(begin);
   Cost cost{static_cast<int64_t>(to.nbytes() + from.nbytes())};
-  // A plain copy is a memcpy on the device; a change of type or layout is a kernel.
+  // A plain copy is a memcpy on the device; changing type or layout takes a kernel.
   const bool plain = to.dtype() == from.dtype() && to.is_contiguous() && from.is_contiguous();
   device(index).launch(current_stream(index), {&kCopy, begin, kernel_time(kCopy, cost), cost.bytes,
                                                plain ? Work::copy_within : Work::kernel});

@@ -1,10 +1,10 @@
-// Copies between host and device, and the moments at which the host must wait for the device.
+// Copies between host and device, and the points at which the host must wait for the device.
 #pragma once
 
 namespace standin {
 
-// What torch.cuda.set_sync_debug_mode asks for when an operator makes the host wait: 0 nothing, 1 a warning,
-// 2 an error.
+// What torch.cuda.set_sync_debug_mode requests when an operator makes the host wait: 0 nothing, 1 a warning, 2 an
+// error.
 void set_sync_debug_mode(int mode);
 int sync_debug_mode();
 

@@ -40,8 +40,8 @@ double forward_convolution(c10::ArrayRef<c10::IValue> a) {
   return 2 * filter_size(a[1].toTensor()) * values;
 }
 
-// convolution_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, ...):
-// as much as forward for each of the gradients of input and weight.
+// convolution_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, ...): as much
+// as forward for each of the gradients of input and weight.
 double backward_convolution(c10::ArrayRef<c10::IValue> a) {
   const bool transposed = a[7].toBool();
   return 4 * filter_size(a[2].toTensor()) * product(a[transposed ? 1 : 0].toTensor().sizes());

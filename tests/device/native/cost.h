@@ -20,7 +20,7 @@ struct Cost {
   double flops = 0;
   Math math = Math::none;
   at::ScalarType dtype = at::kFloat;
-  double kernels = 1;  // how often the fixed time of a kernel is in it
+  double kernels = 1;  // how many times it includes a kernel's fixed time
 };
 
 double flops_of(Math math, c10::ArrayRef<c10::IValue> arguments);

@@ -1,4 +1,4 @@
-// Feeds the NVML stand-in (tests/nvml) from the device's timeline, so that both tell one story.
+// Feeds the NVML stand-in (tests/nvml) from the device's timeline, so that both agree.
 #pragma once
 
 #include <string>

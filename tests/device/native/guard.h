@@ -15,7 +15,7 @@ int next_pool_stream(bool high_priority);
 
 c10::Stream stream_of(int device, int stream);
 
-// New memory in this scope is memory of `device`.
+// New memory in this scope belongs to `device`.
 class OnDevice {
  public:
   explicit OnDevice(int device) : before_(current_device()) { set_device(device); }

@@ -13,7 +13,7 @@
 namespace standin {
 namespace {
 
-// A generator of the device: a CPU generator under another device's name.
+// A generator of the device: a CPU generator under the device's name.
 struct DeviceGenerator final : c10::GeneratorImpl {
   DeviceGenerator(int index, at::Generator source)
       : c10::GeneratorImpl(c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(index)),
@@ -57,7 +57,7 @@ const at::Generator& default_generator(int device) {
 
 }  // namespace standin
 
-// The class must be known to the registry by name, and its registration must precede the first question.
+// The registry must know the class by name, and it must be registered before the first query.
 struct StandInHooks final : at::CUDAHooksInterface {
   explicit StandInHooks(at::CUDAHooksArgs) {}
 

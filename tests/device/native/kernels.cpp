@@ -21,14 +21,14 @@ namespace {
 
 constexpr int64_t kAlwaysZero = 4096;
 
-// Their results have sizes that only the data decides: the host has to wait for them.
+// The sizes of their results depend on the data: the host has to wait for them.
 const std::unordered_set<std::string> kDataDependent = {
     "nonzero", "masked_select", "_unique", "_unique2", "unique_dim", "unique_consecutive", "unique_dim_consecutive",
     "equal", "repeat_interleave", "bincount"};
-// Boolean masks among their indices are turned into positions first, and that is data-dependent too.
+// Boolean masks among their indices are first turned into positions, which is data-dependent too.
 const std::unordered_set<std::string> kIndexing = {"index", "index_put", "index_put_", "_index_put_impl_",
                                                    "_unsafe_index", "_unsafe_index_put"};
-// Operators that answer a question about metadata, whatever their kernels look like.
+// Operators that only query metadata, whatever their kernels look like.
 const std::unordered_set<std::string> kNoKernel = {"is_set_to", "is_same_size", "_has_compatible_shallow_copy_type",
                                                    "is_pinned"};
 
@@ -62,7 +62,7 @@ struct Traits {
   bool views = false, writes = false, writes_out = false, makes_tensors = false, only_tensors = true;
   bool launches = false;
   size_t arguments;
-  std::vector<int> tensors;  // positions of arguments that are or hold tensors
+  std::vector<int> tensors;  // positions of arguments that are or contain tensors
   std::vector<int> returned;  // per result: the argument it is, or -1
   int generator = -1, device = -1;
 
@@ -91,7 +91,7 @@ struct Traits {
   }
 };
 
-// One call: the size of what it reads, and where it happens.
+// One call: how much it reads, and where it runs.
 struct Call {
   int device = -1;
   int64_t elements = 0, bytes = 0;
@@ -231,8 +231,8 @@ class Kernel final : public c10::OperatorKernel {
   ShapeMemory shapes_;
 };
 
-// Operators whose CPU kernel is a loop over tensors, but which a GPU runs as one launch; and convolutions,
-// whose choice of a CUDA library there is nothing to choose from here.
+// Operators whose CPU kernel loops over tensors but which a GPU runs as one launch; and convolutions, which have no
+// CUDA library to choose from here.
 bool is_one_launch(const std::string& name) {
   return name.rfind("aten::_foreach_", 0) == 0 || name == "aten::convolution" || name == "aten::convolution_backward";
 }

@@ -9,13 +9,13 @@
 
 namespace standin {
 
-// Puts one kernel on the current stream of `device`; the host pays the price of a launch.
+// Puts one kernel on the current stream of `device`; the host pays for the launch.
 void launch_kernel(const std::string& name, int device, Nanos begin, const Cost& cost);
 
-// A result that is not computed: zeros if it is small or an index, else whatever the memory holds.
+// A result that is not computed: zeros if it is small or an index, otherwise whatever the memory contains.
 at::Tensor uncomputed(at::IntArrayRef sizes, at::IntArrayRef strides, at::ScalarType dtype, int device);
 
-// Whether an operator of this size is computed at all, or only timed.
+// Whether an operator of this size is computed, or only timed.
 bool is_computed(int64_t elements, double flops);
 
 void register_kernels();       // all operators with a CPU kernel, boxed

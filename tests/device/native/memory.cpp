@@ -22,8 +22,8 @@ constexpr size_t kRound = 512, kSmall = 1 << 20, kSegment = 2 << 20, kMap = 64 <
 
 size_t round_up(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
 
-// Large blocks come from mmap and are kept by size: fresh ones are zero and cost nothing until touched, and
-// operators that are only timed never touch them.
+// Large blocks come from mmap and are kept by size: fresh ones are zero and cost nothing until touched, and operators
+// that are only timed never touch them.
 class Blocks {
  public:
   void* take(size_t bytes) {
@@ -148,7 +148,7 @@ class Allocator final : public c10::DeviceAllocator {
                      " bytes is free.");
   }
 
-  // Simple where a real allocator is not: reserved memory is allocated memory at its highest, in whole segments.
+  // Simpler than a real allocator: reserved memory is the peak of allocated memory, in whole segments.
   void reserve(DeviceStats& s, size_t bytes) {
     const int64_t need = round_up(s.allocated_bytes[0].current, kSegment), more = need - s.reserved_bytes[0].current;
     if (more <= 0) return;

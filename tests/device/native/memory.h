@@ -1,4 +1,4 @@
-// Device memory (host memory behind it, counted as a caching allocator counts) and pinned memory.
+// Device memory (backed by host memory, counted like a caching allocator) and pinned memory.
 #pragma once
 
 #include <c10/core/CachingDeviceAllocator.h>
@@ -8,7 +8,7 @@ namespace standin {
 c10::DeviceAllocator& device_allocator();
 c10::Allocator& pinned_allocator();
 
-// Host memory that a CPU kernel has filled becomes memory of a device.
+// Turns host memory that a CPU kernel has filled into memory of a device.
 c10::DataPtr adopt(c10::DataPtr&& host, size_t bytes, int device);
 
 bool is_pinned(const void* address);

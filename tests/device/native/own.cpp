@@ -78,10 +78,10 @@ at::Tensor& set_tensor(at::Tensor& self, const at::Tensor& source) {
   return set_storage(self, source.storage(), source.storage_offset(), source.sizes(), source.strides());
 }
 
-// Memory is never given to another use while work is pending: there is nothing to remember.
+// Memory is never reused while work is pending, so there is nothing to record.
 void record_stream(at::Tensor&, at::Stream) {}
 
-// There is no library with a CTC loss of its own.
+// No library here has its own CTC loss.
 template <typename Lengths>
 bool use_library_ctc_loss(const at::Tensor&, const at::Tensor&, Lengths, Lengths, int64_t) {
   return false;

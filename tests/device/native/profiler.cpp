@@ -1,4 +1,4 @@
-// The device's work in torch.profiler: a plug-in of Kineto, where CUPTI would be on a real card.
+// The device's work in torch.profiler: a Kineto plug-in, in place of CUPTI on a real card.
 #define FMT_HEADER_ONLY
 #define KINETO_NAMESPACE libkineto
 #include <kineto/IActivityProfiler.h>

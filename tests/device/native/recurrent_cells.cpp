@@ -1,4 +1,4 @@
-// LSTM and GRU cells: torch has them fused for CUDA only, so their arithmetic is written out here.
+// LSTM and GRU cells: torch fuses them for CUDA only, so their arithmetic is written out here.
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ATen.h>
 #include <torch/library.h>
@@ -15,7 +15,7 @@ using Optional = std::optional<Tensor>;
 const std::string kLstm = "_thnn_fused_lstm_cell", kLstmBack = "_thnn_fused_lstm_cell_backward";
 const std::string kGru = "_thnn_fused_gru_cell", kGruBack = "_thnn_fused_gru_cell_backward";
 
-// Runs a cell on CPU aliases as one launch. Large cells are computed too: they are small next to their matrices.
+// Runs a cell on CPU aliases as one launch. Large cells are computed too: their matrices are much larger.
 template <typename Compute>
 auto one_launch(const std::string& name, const Tensor& on, Compute compute) {
   const Nanos begin = now();

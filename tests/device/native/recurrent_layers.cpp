@@ -1,4 +1,4 @@
-// Whole LSTM and GRU layers as one launch forward and one backward, as cuDNN has them.
+// Whole LSTM and GRU layers as one launch forward and one backward, as in cuDNN.
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/autocast_mode.h>
@@ -80,7 +80,7 @@ Tensors blank_outputs(const Layers& layers, const Arguments& a) {
   return made;
 }
 
-// One position after the other: each costs at least a kernel's fixed time.
+// One position after another: each takes at least a kernel's fixed time.
 void launch(const std::string& name, const Layers& layers, const Arguments& a, Nanos begin, double passes) {
   const auto positions = static_cast<double>(a.input.size(layers.batch_first ? 1 : 0) * layers.layers);
   const Cost cost{static_cast<int64_t>(a.input.nbytes()), passes * a.flops(), Math::mm, a.input.scalar_type(), positions};

@@ -16,7 +16,7 @@ void mix_tensor(uint64_t& hash, const at::Tensor& t) {
   for (auto stride : t.strides()) mix(hash, stride);
 }
 
-// Numbers with a point never decide a shape, and change from step to step: they are left out.
+// Floating-point numbers never determine a shape but change from step to step, so they are left out.
 void mix_value(uint64_t& hash, const c10::IValue& v) {
   if (v.isTensor()) return mix_tensor(hash, v.toTensor());
   if (v.isInt()) return mix(hash, v.toInt());

@@ -1,5 +1,5 @@
-// The shapes of an operator's results without its computation: from a rule, from torch's meta kernel, or
-// remembered from the last time it was called with the same shapes.
+// The shapes of an operator's results without computing it: from a rule, from torch's meta kernel, or remembered from
+// the last call with the same shapes.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -27,7 +27,7 @@ class ShapeMemory {
   void remember(c10::ArrayRef<c10::IValue> arguments, c10::ArrayRef<c10::IValue> results);
 
  private:
-  std::mutex mutex_;  // the backward pass has a thread of its own
+  std::mutex mutex_;  // the backward pass has its own thread
   std::unordered_map<uint64_t, Shapes> known_;
 };
 

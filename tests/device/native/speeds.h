@@ -1,4 +1,4 @@
-// How fast the modelled device is. The values come from tests/device/speeds.py, which has the defaults.
+// How fast the modelled device is. The values come from tests/device/speeds.py, which defines the defaults.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct Speeds {
   double kernel_us = 0;       // fixed time of every kernel
   double bandwidth_gb_s = 0;  // device memory
   double fp64_tflops = 0, fp32_tflops = 0, tf32_tflops = 0, half_tflops = 0;
-  double launch_us = 0;   // host time of a launch, at least
+  double launch_us = 0;   // minimum host time of a launch
   double latency_us = 0;  // from the launch to the earliest start
   double copy_us = 0;     // fixed time of every copy between host and device
   double pinned_gb_s = 0, pageable_gb_s = 0;
@@ -23,7 +23,7 @@ struct Speeds {
   std::unordered_map<std::string, double> kernels_us;  // operator name -> its time, instead of the model
 };
 
-// Set once, before the first device is asked for.
+// Set once, before the first device is requested.
 Speeds& speeds();
 
 }  // namespace standin

@@ -119,7 +119,7 @@ Nanos Device::busy_between(Nanos begin, Nanos end) {
   std::lock_guard<std::mutex> lock(mutex_);
   Nanos busy = 0;
   for (auto i = history_.rbegin(); i != history_.rend(); ++i) {
-    // A copy can end late and be listed early: look a little further back than the first old kernel.
+    // A copy can end late but be listed early: look a little further back than the first old kernel.
     if (i->launch_end < begin && i->end < begin && computes(*i)) break;
     if (computes(*i)) busy += std::max<Nanos>(0, std::min(i->end, end) - std::max(i->start, begin));
   }

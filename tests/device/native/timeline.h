@@ -1,8 +1,8 @@
 // The device's time: what runs when on which engine, computed at the moment of each launch.
 //
-// There is no device thread. A launch at host time t starts at the first moment >= t + latency at which its
-// stream has reached it and its engine is free, so start and end are known at once; to wait for work is to
-// wait for a moment in time.
+// There is no device thread. A launch at host time t starts at the first moment >= t + latency at which its stream
+// has reached it and its engine is free, so start and end are known at once; waiting for work means waiting for a
+// point in time.
 #pragma once
 
 #include <array>
@@ -18,11 +18,11 @@ namespace standin {
 
 enum class Work : uint8_t { kernel, copy_in, copy_out, copy_within, copy_peer };
 
-// One piece of work on a device, with the host's launch of it.
+// One piece of work on a device, and its launch by the host.
 struct Interval {
   Nanos start, end;                // on the device
-  Nanos op_begin;                  // when the host began with the operator,
-  Nanos launch_begin, launch_end;  // and with its launch
+  Nanos op_begin;                  // when the host began the operator,
+  Nanos launch_begin, launch_end;  // and its launch
   const std::string* name;          // of the operator; lives as long as the process
   int64_t bytes;
   int64_t external;  // the profiler's number of the operator, 0 without a profiler
@@ -46,7 +46,7 @@ struct HostSpan {
 
 struct Launch {
   const std::string* name;
-  Nanos begin;  // when the host began with it
+  Nanos begin;  // when the host began it
   Nanos duration;
   int64_t bytes = 0;
   Work work = Work::kernel;
@@ -55,7 +55,7 @@ struct Launch {
   bool holds_host = false;  // the call returns when the work is done
 };
 
-// One resource that does one thing at a time: the compute units, or one direction of copies.
+// A resource that does one thing at a time: the compute units, or one direction of copies.
 class Engine {
  public:
   // Books `duration` in the first gap at or after `ready`; returns the start.
@@ -77,11 +77,11 @@ class Device {
   // Puts work on a stream; waits first if the stream's queue is full. Returns when the work ends.
   Nanos launch(int stream, const Launch& launch);
 
-  // When everything on the stream so far is done.
+  // When everything queued on the stream so far is done.
   Nanos tail(int stream);
   Nanos tail();
 
-  // The moment at which an event recorded now fires.
+  // When an event recorded now will fire.
   Nanos mark(int stream);
   // Later work on the stream starts no earlier than `when`.
   void hold(int stream, Nanos when);
@@ -97,7 +97,7 @@ class Device {
  private:
   struct Stream {
     Nanos tail = 0;
-    std::deque<Nanos> pending;  // ends of the launches that are not done
+    std::deque<Nanos> pending;  // ends of the launches that are not done yet
   };
   void wait_for_room(int stream, std::unique_lock<std::mutex>& lock);
   Engine& engine(Work work);
@@ -119,7 +119,7 @@ void pop_external();
 void record_wait(const HostSpan& span);
 std::vector<HostSpan> waits();
 
-// Moments the training loop passed: ends of optimizer steps.
+// Points the training loop passed: ends of optimizer steps.
 void mark_step();
 std::vector<Nanos> step_marks();
 

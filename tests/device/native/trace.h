@@ -1,4 +1,4 @@
-// The device's work as a trace file, in the form torch.profiler writes.
+// The device's work as a trace file, in torch.profiler's format.
 #pragma once
 
 #include <string>

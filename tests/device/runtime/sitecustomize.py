@@ -1,5 +1,5 @@
-"""First in PYTHONPATH of a process that is to have the stand-in device: waits for torch, then hands over to
-the sitecustomize it hides. Without torch, a process pays for this file and no more."""
+"""First in PYTHONPATH of a process that should have the stand-in device: waits for torch, then hands over to
+the sitecustomize it hides. Without torch, a process pays only for this file."""
 
 import importlib.machinery
 import importlib.util

@@ -1,4 +1,4 @@
-"""Four micro-batches an optimizer step, each of which has to be waited for."""
+"""Four micro-batches per optimizer step, each of which has to be waited for."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Every batch takes 20 ms to load, and the loss is read before the next one is asked for."""
+"""Every batch takes 20 ms to load, and the loss is read before the next one is requested."""
 
 import time
 

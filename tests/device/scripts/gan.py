@@ -1,4 +1,4 @@
-"""Two models, two optimizers, nothing in the way of the device."""
+"""Two models, two optimizers, nothing that holds up the device."""
 
 import torch
 from torch import nn

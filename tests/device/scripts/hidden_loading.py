@@ -1,4 +1,4 @@
-"""The loader takes time, but less than the device: it is hidden behind it."""
+"""The loader takes time, but less than the device, which hides it."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Many tiny operators a step."""
+"""Many tiny operators per step."""
 
 import torch
 from torch import nn

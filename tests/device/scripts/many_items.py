@@ -1,4 +1,4 @@
-"""Twenty reads of device values a step."""
+"""Twenty reads of device values per step."""
 
 import torch
 from torch import nn

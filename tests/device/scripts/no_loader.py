@@ -1,4 +1,4 @@
-"""A loop of its own, without a DataLoader and without an optimizer class: launch-bound."""
+"""A custom loop, without a DataLoader and without an optimizer class: launch-bound."""
 
 import torch
 

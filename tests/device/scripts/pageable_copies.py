@@ -1,4 +1,4 @@
-"""8 MB a step, copied from ordinary memory."""
+"""8 MB per step, copied from ordinary memory."""
 
 import torch
 from torch import nn

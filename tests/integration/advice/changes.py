@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[3]
 
 @dataclass(frozen=True)
 class Hunk:
-    """Lines of one file that are replaced."""
+    """Lines of one file to be replaced."""
 
     file: str
     line: int
@@ -29,7 +29,7 @@ class Hunk:
 
 
 def hunks(change: str) -> list[Hunk]:
-    """The hunks of a change; what is no hunk is an error."""
+    """The hunks of a change; anything that is not a hunk is an error."""
     found: list[Hunk] = []
     for text in change.splitlines():
         head = HEAD.match(text)
@@ -50,7 +50,7 @@ def is_diff(change: str) -> bool:
 
 
 def apply(source: str, change: str) -> str:
-    """The source with all hunks applied, the last first so that line numbers stay."""
+    """The source with all hunks applied, last first, so that line numbers stay valid."""
     lines = source.splitlines()
     for hunk in sorted(hunks(change), key=lambda one: -one.line):
         at = hunk.line - 1
@@ -86,7 +86,7 @@ def _watched(self, *args, **kwargs):
     return _backward(self, *args, **kwargs)
 torch.Tensor.backward = _watched
 """
-"""Put before a script: the same random numbers, and the losses of its first steps."""
+"""Put before a script: fixes the random numbers and records the losses of its first steps."""
 
 
 def losses(script: Path, folder: Path, steps: int = 40) -> list[float]:

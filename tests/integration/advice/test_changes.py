@@ -1,4 +1,4 @@
-"""Every change that is shown can be applied, still trains, and does to the training what it says."""
+"""Every change that is shown can be applied, still trains, and affects the training as stated."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ CORPUS = (
     "plain_adam",
     "many_hands",
 )
-"""Scripts whose first finding changes lines of theirs; all others: `python -m tests.benchmarks.diagnosis`."""
+"""Scripts whose first finding changes their own lines; others: `python -m tests.benchmarks.diagnosis`."""
 WORDS_ONLY = ("polite_worker", "claims_cleanup")
-"""Of these: the line is all there is in its block, so that it cannot simply go."""
+"""Of these: the line is the only one in its block, so it cannot simply be removed."""
 OWN = Path(__file__).parent / "scripts"
 ROUNDING = 1e-3
-"""Of the loss, after forty steps with another order of additions."""
+"""Of the loss, after forty steps with additions in a different order."""
 
 
 def check(script: Path, finding: dict[str, Any], folder: Path) -> None:
@@ -49,7 +49,7 @@ def check(script: Path, finding: dict[str, Any], folder: Path) -> None:
 
 
 CHANGED: dict[str, bool] = {}
-"""By script: was a change shown? On a crowded machine a short one may end before its lines were sampled."""
+"""By script: was a change shown? On a crowded machine a short script may end before its lines are sampled."""
 
 
 @pytest.mark.slow
@@ -64,7 +64,7 @@ def test_a_change_that_is_shown_can_be_applied_and_does_what_it_says(name: str, 
 
 @pytest.mark.slow
 def test_changes_are_shown() -> None:
-    """Of the scripts that ran before this test, whatever the load: at least every other one."""
+    """Of the scripts that ran before this test, at least every other one, whatever the load."""
     assert sum(CHANGED.values()) >= len(CHANGED.keys() - WORDS_ONLY) / 2, CHANGED
 
 
@@ -75,16 +75,16 @@ EXPECTED = {
     "distillation": ("healthy.ok",),
     "random_batches": ("compute.user_code",),
 }
-"""What may be said first about loops that wrong advice would wreck."""
+"""What may come first for loops that wrong advice would wreck."""
 SURROUNDINGS = ("compute.contention", "input.cpu_saturated")
-"""What a crowded machine adds, rightly."""
+"""What a crowded machine rightly adds."""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(EXPECTED))
 def test_loops_that_wrong_advice_would_wreck(name: str, tmp_path: Path) -> None:
     """GIVEN a pass, an action, a clipping or a draw that the training needs WHEN the loop is judged THEN no
-    change touches it, and the cause is the right one where there is one."""
+    change touches it, and the cause, if there is one, is right."""
     script = OWN / f"{name}.py"
     found = [one for one in report(script, tmp_path)["findings"] if one["id"] not in SURROUNDINGS]
     assert found[0]["id"] in EXPECTED[name], found[0]["title"]

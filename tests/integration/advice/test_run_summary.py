@@ -115,7 +115,7 @@ def test_analyze_ends_the_script_after_the_iterations(tmp_path: Path, surroundin
     done = subprocess.run(command, env=surroundings, capture_output=True, text=True, timeout=PATIENCE)
     report = json.loads(done.stdout)
     assert done.returncode == 0 and 50 <= report["steps"] <= 70
-    # Fifty steps are few samples: which of the two remedies comes first may depend on one of them.
+    # Fifty steps are few samples: which of the two remedies comes first may depend on a single one.
     assert report["findings"][0]["id"] in ("input.slow_getitem", "input.no_workers")
 
 

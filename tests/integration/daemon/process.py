@@ -1,4 +1,4 @@
-"""A real daemon in a child process, on a port and in a directory of its own."""
+"""A real daemon in a child process, with its own port and directory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GPUMON = [sys.executable, "-m", "monitor.cli.main"]
 
 
 def clean_environment(**more: str) -> dict[str, str]:
-    """Ours, without what a developer's shell may have set for gpumon or systemd."""
+    """Our environment, without what a developer's shell may have set for gpumon or systemd."""
     kept = {
         key: value
         for key, value in os.environ.items()
@@ -32,7 +32,7 @@ def clean_environment(**more: str) -> dict[str, str]:
 
 
 class Daemon:
-    """Started on entering, ended on leaving; `log` is what it said."""
+    """Started on entering, stopped on leaving; `log` is its output."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class Daemon:
         return None
 
     def stop(self, number: int = signal.SIGTERM) -> int:
-        """Its exit code."""
+        """Returns its exit code."""
         assert self.process is not None
         self.process.send_signal(number)
         return self.process.wait(60)

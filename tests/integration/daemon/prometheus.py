@@ -23,7 +23,7 @@ scrape_configs:
 
 @contextmanager
 def prometheus(program: str, folder: Path, targets: list[str]) -> Iterator[Callable[[str], list[float]]]:
-    """Yields a function that asks an instant query and gives the values."""
+    """Yields a function that runs an instant query and returns the values."""
     (folder / "prometheus.yml").write_text(CONFIG.format(targets=json.dumps(targets)), encoding="utf-8")
     port = _free_port()
     command = [

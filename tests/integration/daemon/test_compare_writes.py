@@ -1,4 +1,4 @@
-"""Asking changes nothing: only the owner of two runs may have their comparison noted, by a POST."""
+"""Asking changes nothing: only the owner of two runs may have their comparison recorded, with a POST."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOW = 1_900_000_000.0
 
 @pytest.fixture
 def daemon(tmp_path: Path) -> Iterator[Daemon]:
-    """With a history of two runs of ours and one of Alice's, which nobody has seen live."""
+    """With a history of two runs of ours and one of Alice's, none of which was seen live."""
     finding = made.no_workers()
     before = made.run(config=made.workers(0), owner_uid=os.getuid())
     after = made.later(rate=190.0, config=made.workers(4), owner_uid=os.getuid())

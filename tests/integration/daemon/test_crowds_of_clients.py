@@ -1,4 +1,4 @@
-"""Clients that misbehave, alone or in crowds: the others are still answered."""
+"""Misbehaving clients, alone or in crowds: the others are still answered."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def connect(daemon: Daemon, sent: bytes = b"", receive_buffer: int | None = None
 
 
 def is_closed(one: socket.socket) -> bool:
-    """The daemon has let go of it; what it sent before is read and dropped."""
+    """Whether the daemon has closed it; what it sent before is read and dropped."""
     one.settimeout(0.05)
     try:
         while one.recv(1 << 16):
@@ -58,13 +58,13 @@ def status(one: socket.socket) -> int:
 
 
 def test_silent_streams_of_one_user_lock_nobody_out(daemon: Daemon) -> None:
-    """GIVEN a user opens far more streams than there are THEN some are refused and another user gets one."""
+    """GIVEN a user opens far more streams than allowed THEN some are refused and another user gets one."""
     require_users()
     with ExitStack() as stack:
         answers = [
             status(stack.enter_context(connect(daemon, HEAD % b"/api/v1/stream" + b"\r\n")))
             for _ in range(3 * MAX_STREAMS_EACH)
-        ]  # one after the other: all at once they would be too many requests in flight
+        ]  # one at a time: all at once would be too many requests in flight
         assert answers.count(200) == MAX_STREAMS_EACH and set(answers) == {200, 503}
         ask = f"""
 import sys, urllib.request
@@ -76,8 +76,8 @@ sys.exit(0 if answer.read(4) else 1)
 
 
 def test_a_crowd_of_silent_connections_locks_nobody_out(daemon: Daemon) -> None:
-    """GIVEN more half-sent requests than there are connections THEN the oldest of them go, and everybody else
-    is answered at once."""
+    """GIVEN more half-sent requests than there are connections THEN the oldest are dropped, and everybody
+    else is answered at once."""
     with ExitStack() as stack:
         slow = [
             stack.enter_context(connect(daemon, HEAD % b"/metrics")) for _ in range(MAX_CONNECTIONS + 100)
@@ -89,7 +89,7 @@ def test_a_crowd_of_silent_connections_locks_nobody_out(daemon: Daemon) -> None:
 
 @pytest.mark.slow
 def test_who_takes_too_long_is_let_go_of(daemon: Daemon) -> None:
-    """Nothing sent, half a head, a byte now and then, a body that does not come, and an answer not read."""
+    """Nothing sent, half a head, a byte now and then, a body that never comes, and a response left unread."""
     unread = connect(daemon, HEAD % b"/api/v1/stream" + b"\r\n", receive_buffer=4096)
     lazy = {
         "silent": connect(daemon),
@@ -123,7 +123,7 @@ def test_many_requests_at_a_time_are_answered_or_told_to_come_again(daemon: Daem
 
 
 def test_without_descriptors_it_says_so_once_and_comes_back(tmp_path: Path) -> None:
-    """GIVEN clients have taken every descriptor THEN the log has a line of it, not one for every attempt."""
+    """GIVEN clients have taken every descriptor THEN the log has one line about it, not one per attempt."""
     limited = [require_program("prlimit"), "--nofile=64:64"]
     with Daemon(tmp_path, "--source", "none", through=limited) as daemon:
         with ExitStack() as stack:

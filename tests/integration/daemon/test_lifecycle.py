@@ -1,4 +1,4 @@
-"""Starting, being second, being killed, ending: with real processes and real signals."""
+"""Starting, being second, being killed, shutting down: with real processes and real signals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The real daemon on the NVML stand-in: everything read, and what happens when a driver misbehaves."""
+"""The real daemon on the NVML stand-in: everything it reads, and what happens if a driver misbehaves."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_golden_page_of_eight_gpus(nvml: StandIn, tmp_path: Path) -> None:
 
 
 def whole(page: str) -> bool:
-    """Every GPU family is there, also those read on slower periods, for the last GPU too."""
+    """Whether every GPU family is there, including those read less often, for the last GPU too."""
     seen = [line for line in page.splitlines() if line.startswith("gpumon_gpu_")]
     names = {line.partition("{")[0] for line in seen}
     slow = "gpumon_gpu_pcie_transmit_bytes_per_second", "gpumon_gpu_nvlink_receive_bytes_per_second"
@@ -54,7 +54,7 @@ def whole(page: str) -> bool:
 
 
 def _steady(line: str) -> str:
-    """GPU lines as they are, but without values that depend on time; everything else is left out."""
+    """GPU lines without the values that depend on time; everything else is dropped."""
     if not line.startswith(("gpumon_gpu_", "gpumon_source_")) or line.startswith("gpumon_gpu_process_"):
         return ""
     return line.rpartition(" ")[0] + " …\n" if VARYING.match(line) else line

@@ -1,4 +1,4 @@
-"""The live page in a real browser: it draws what the stream brings, and says when it stops."""
+"""The live page in a real browser: it draws what the stream brings, and says when the stream stops."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=4
 
 
 def browser(folder: Path, url: str) -> subprocess.Popen[bytes]:
-    """Loads a page and, when nothing happens any more, prints its elements."""
+    """Loads a page and prints its elements once nothing happens any more."""
     words = [require_program("chromium"), *FLAGS, f"--user-data-dir={folder}/browser", "--dump-dom", url]
     return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
@@ -32,7 +32,7 @@ document.body.textContent = JSON.stringify(Object.fromEntries(found));
 
 
 def test_the_page_writes_numbers_as_every_other_face(tmp_path: Path) -> None:
-    """GIVEN the vectors that hold the Python formatter THEN the page's functions give the same texts."""
+    """GIVEN the vectors that check the Python formatter THEN the page's functions give the same texts."""
     vectors = json.loads((Path(__file__).parents[2] / "vectors" / "units.json").read_text(encoding="utf-8"))
     scripts = (
         HERE.joinpath("units.js").read_text("utf-8"),

@@ -1,4 +1,4 @@
-"""The pages of a daemon in the real Chromium, driven as a reader does: patched, linked, without complaint."""
+"""The daemon's pages in real Chromium, used as a reader would: patched, linked, without errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SELECT = """() => {
   return getSelection().toString();
 }"""
 LONG_MS = 60_000
-"""For a machine under load; nothing waits as long as this when all is well."""
+"""For a machine under load; normally nothing waits this long."""
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def browser() -> Iterator[Any]:
 
 
 class Tab:
-    """A page that remembers every complaint."""
+    """A page that records every error."""
 
     def __init__(self, browser: Any, width: int = 1600, scheme: str = "light") -> None:
         self.page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)

@@ -1,4 +1,4 @@
-"""Commands and source lines are for their owner: a daemon of its own user, two users, and a network."""
+"""Commands and source lines are for their owner: a daemon under its own user, two users, and a network."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ sys.stderr.write(Client(sys.argv[1]).get(sys.argv[2]).decode())
 
 
 class Service:
-    """A daemon of a user of its own, that every user may ask; and a run of Alice's."""
+    """A daemon under its own user, which every user may ask, and a run of Alice's."""
 
     def __init__(self, base: Path, *options: str) -> None:
         self.rings, self.runtime = base / "rings", base / "runtime"
@@ -98,7 +98,7 @@ def service(*options: str) -> Iterator[Service]:
 
 
 def _runs(made: Service) -> Any:
-    """What the daemon knows; nothing before its first snapshot."""
+    """The runs the daemon knows; none before its first snapshot."""
     try:
         return made.ask(SERVICE, made.unix)["runs"]
     except AssertionError:
@@ -123,7 +123,7 @@ def test_the_owner_the_daemon_and_root_see_it_over_the_socket(shared: Service, u
 
 
 def test_the_owner_sees_it_over_loopback_too(shared: Service) -> None:
-    """The kernel knows who is behind a connection from this machine: a page on one's own laptop is whole."""
+    """The kernel knows who is behind a local connection: a page on one's own laptop is complete."""
     run = shared.ask(ALICE, shared.tcp)["runs"][0]
     assert SECRET_CODE in texts(run) and run["command"]
 
@@ -140,7 +140,7 @@ def test_others_see_figures_but_not_the_code(shared: Service, path: str, user: i
 
 
 def test_over_the_network_nobody_sees_it(shared: Service) -> None:
-    """Through this machine's own address, which is not loopback: whoever asks is only an address."""
+    """Through this machine's own non-loopback address: whoever asks is only an address."""
     address = _own_address()
     if address is None:
         pytest.skip("this machine has no address but loopback")
@@ -183,7 +183,7 @@ def test_show_commands_shows_them_to_everybody() -> None:
 
 
 def test_commands_of_processes_are_their_owners(tmp_path: Path) -> None:
-    """A process of Alice's shows its command to her alone; its secrets to nobody."""
+    """A process of Alice's shows its command only to her, and its secrets to nobody."""
     with service() as made, person(made.rings, ALICE) as other:
         other.train("second", steps=1)
         wait_for(lambda: len(made.ask(SERVICE, made.unix)["processes"]) >= 2)

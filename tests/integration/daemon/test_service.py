@@ -103,7 +103,7 @@ def test_other_methods_are_refused_as_json(daemon: Daemon) -> None:
 
 
 def test_pages_of_other_origins_cannot_read_it(daemon: Daemon) -> None:
-    """DNS rebinding arrives with the attacker's Host; a cross-site fetch says so itself."""
+    """DNS rebinding arrives with the attacker's Host; a cross-site fetch identifies itself."""
     assert daemon.get("/api/v1/snapshot", Host="evil.example:10835")[0] == 403
     assert daemon.get("/api/v1/snapshot", Host="localhost.evil.example")[0] == 403
     assert daemon.get("/api/v1/snapshot", Sec_Fetch_Site="cross-site", Sec_Fetch_Mode="cors")[0] == 403

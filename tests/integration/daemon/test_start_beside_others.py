@@ -1,4 +1,4 @@
-"""Starting on a machine with other users: nobody else can keep a daemon from starting, or take its place."""
+"""Starting on a machine with other users: nobody else can keep a daemon from starting or replace it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def running(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes
 
 
 def private(tmp_path: Path, owner: int) -> Path:
-    """A runtime directory as systemd-logind makes it, where its user can reach it."""
+    """A runtime directory as systemd-logind creates it, where its user can reach it."""
     place = Path(f"/dev/shm/gpumon-test-{os.getpid()}-{owner}")
     place.mkdir(mode=0o700)
     os.chown(place, owner, owner)
@@ -66,7 +66,7 @@ def answers(socket: Path) -> bool:
 def test_files_of_others_in_the_ring_directory_keep_no_daemon_from_starting(
     rings: Path, tmp_path: Path
 ) -> None:
-    """GIVEN Mallory has made, and holds locked, every file a daemon could be thought to use there WHEN Alice
+    """GIVEN Mallory has created, and holds locked, every file a daemon might conceivably use there WHEN Alice
     starts one THEN it runs, and its lock and socket are hers alone."""
     name = endpoint_name(rings)
     names = ["daemon.lock", "gpumon.sock", "gpumon.lock", f"{name}.lock", f"{name}.sock"]
@@ -156,7 +156,7 @@ def test_a_runtime_directory_that_is_not_private_is_refused(
 
 
 def test_a_strangers_socket_is_not_replaced(rings: Path, tmp_path: Path) -> None:
-    """Root could remove it; but whoever put it there may be serving from it."""
+    """Root could remove it, but whoever put it there may be serving from it."""
     path = tmp_path / "gpumon.sock"
     bind = f"import socket; s = socket.socket(socket.AF_UNIX); s.bind({str(path)!r})"
     subprocess.run([*GPUMON[:1], "-c", bind], check=True)

@@ -84,7 +84,7 @@ def test_a_certificate_that_does_not_fit_is_one_sentence(certificate: Path, tmp_
 
 @pytest.mark.slow
 def test_a_real_prometheus_scrapes_it(tmp_path: Path) -> None:
-    """Every second, OpenMetrics with exemplars on, for a few seconds; then its own API is asked."""
+    """Every second, OpenMetrics with exemplars, for a few seconds; then its own API is queried."""
     from tests.conftest import wait_for
     from tests.integration.daemon.prometheus import prometheus
 
@@ -101,8 +101,8 @@ def test_a_real_prometheus_scrapes_it(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_wrong_logins_of_one_user_do_not_lock_out_another(tmp_path: Path) -> None:
-    """GIVEN 50 wrong logins at once, with the cost htpasswd is told to use THEN few of them are checked, and
-    another user of the machine, whose login is not yet known, gets in meanwhile."""
+    """GIVEN 50 wrong logins at once, at the cost htpasswd is told to use THEN few of them are checked, and
+    another user of the machine, whose login is not cached yet, gets in meanwhile."""
     require_users()
     hashed = bcrypt.hashpw(b"secret", bcrypt.gensalt(12)).decode()
     (tmp_path / "web.yml").write_text(f"basic_auth_users:\n  prometheus: {hashed}\n")

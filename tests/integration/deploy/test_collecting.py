@@ -1,4 +1,4 @@
-"""The remote-write configs, really run: an agent scrapes a daemon and a VictoriaMetrics gets it."""
+"""The remote-write configs, actually run: an agent scrapes a daemon and writes to a VictoriaMetrics."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 def prepared(name: str, folder: Path, site: Site, cluster: str) -> Path:
-    """The config as it is, with this test's target, centre, cluster name and a shorter interval."""
+    """The config with this test's target, centre, cluster name and a shorter interval."""
     text = (CONFIGS / name).read_text(encoding="utf-8")
     for old, new in (
         ("scrape_interval: 15s", "scrape_interval: 1s"),

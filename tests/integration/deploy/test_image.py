@@ -1,4 +1,4 @@
-"""The image of deploy/Dockerfile, really built, where there is a builder; its base comes from a registry."""
+"""The image of deploy/Dockerfile, actually built, if there is a builder; its base comes from a registry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The folder of the service, with real users: everybody writes, only the daemon reads and removes."""
+"""The service's folder, with real users: everybody writes, only the daemon reads and removes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """As deploy/systemd/gpumon.tmpfiles makes it."""
+    """As deploy/systemd/gpumon.tmpfiles creates it."""
     require_users()
     base = Path(tempfile.mkdtemp(prefix="gpumon-test-", dir="/dev/shm"))
     base.chmod(0o755)
@@ -80,7 +80,7 @@ def test_every_user_writes_and_only_the_daemon_reads_and_removes(folder: Path) -
 
 
 def steps(socket: Path) -> int:
-    """Steps the daemon has read; none while it is not there yet."""
+    """Steps the daemon has read; 0 while it is not there yet."""
     try:
         runs = Client(f"unix:{socket}").snapshot().runs
     except UserError:

@@ -1,5 +1,5 @@
-"""Every test here needs the stand-in device, in a process of its own; the first one builds it. The device
-keeps real time, so a crowded machine disturbs what is measured on it."""
+"""Every test here needs the stand-in device, in its own process; the first one builds it. The device keeps
+real time, so a crowded machine disturbs its measurements."""
 
 from __future__ import annotations
 

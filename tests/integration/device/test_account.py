@@ -1,4 +1,4 @@
-"""Idle time goes to its cause: programs with one cause each, whose size is set by sleeps and kernels."""
+"""Idle time is attributed to its cause: programs with one cause each, sized by sleeps and kernels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def account(loop: str) -> dict[str, Any]:
 
 
 def idle_ms(whole: dict[str, Any], cause: str) -> float:
-    """Milliseconds a round."""
+    """Milliseconds per round."""
     return float(1e3 * whole["idle"][cause] / (ROUNDS - 1))
 
 

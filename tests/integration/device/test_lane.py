@@ -1,8 +1,8 @@
 """What `gpumon run` says about the device, against the stand-in's own account of the same run.
 
-The scripts are those of `tests/device/scripts`, made longer: the steps in which gpumon itself samples and
-profiles are in the truth, too, and must be a small part of it. A loaded machine stops the host for a while in
-single steps: what the device was idle for then is allowed for, and a script has several attempts.
+The scripts are those of `tests/device/scripts`, made longer: the truth includes the steps in which gpumon
+itself samples and profiles, which must be a small part of it. A loaded machine stops the host for a while in
+single steps: the resulting idle time is allowed for, and each script has several attempts.
 """
 
 from __future__ import annotations
@@ -64,11 +64,11 @@ CASES = (
 
 @dataclass(frozen=True)
 class Seen:
-    """One run: what was true, and what gpumon said."""
+    """One run: the truth, and what gpumon said."""
 
     truth: float
     stopped: float
-    """Share of the time the device was idle in single steps, beyond what is usual."""
+    """Share of the time the device was idle in single steps, beyond the usual."""
     report: dict[str, Any]
 
     @property
@@ -102,7 +102,7 @@ def watch(case: Case, folder: Path) -> Seen:
 
 
 def stopped(steps: list[dict[str, Any]]) -> float:
-    """Idle seconds beyond the usual in steps that have far more of them."""
+    """Idle seconds beyond the usual, in steps with far more of them."""
     idle = [sum(step["idle"].values()) for step in steps[WARM_STEPS:]]
     usual, period = statistics.median(idle), statistics.median(step["seconds"] for step in steps)
     return sum(one - usual for one in idle if one > usual + period / 2)
@@ -122,7 +122,7 @@ def _is_true(case: Case, seen: Seen) -> bool:
     if ours is None or abs(ours - seen.truth) > POINTS + seen.stopped:
         return False
     bound = seen.device["bound"]
-    # A fast host leaves little idle time, and then the device is what the step waits for.
+    # A fast host leaves little idle time; then the step waits for the device.
     return bound in case.bounds or (bound == "device" and seen.truth < BUSY + POINTS)
 
 
@@ -135,7 +135,7 @@ def test_idle_share_and_what_holds_the_step_up(case: Case, tmp_path: Path, gpumo
 def test_a_run_bound_by_the_device_is_promised_little_for_host_time(
     name: str, tmp_path: Path, gpumon_dir: Path
 ) -> None:
-    """Precision and other changes of the device's own work aside."""
+    """Apart from precision and other changes to the device's own work."""
     case = next(one for one in CASES if one.script == name)
     on_device = ("compute.amp_off", "compute.tf32_off", "compute.compile_off", "compute.cudnn_benchmark_off")
 

@@ -1,4 +1,4 @@
-"""Where the stand-in cannot be, it says why."""
+"""If the stand-in is not available, it says why."""
 
 from __future__ import annotations
 

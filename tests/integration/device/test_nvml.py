@@ -1,4 +1,4 @@
-"""The NVML stand-in reads what the device does."""
+"""The NVML stand-in reports what the device does."""
 
 from __future__ import annotations
 

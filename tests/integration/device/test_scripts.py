@@ -1,7 +1,7 @@
 """Unchanged training scripts on the stand-in: its account against what each script was made to do.
 
-What is expected is worked out from kernel times, sleeps and bytes set here and in the script. Device time
-does not depend on how fast this machine is; host time does, so it only has bounds that a slow machine keeps.
+Expected values follow from the kernel times, sleeps and bytes set here and in the script. Device time does
+not depend on the speed of this machine; host time does, so it only has bounds that a slow machine meets.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def run(name: str, *args: str, speeds: Speeds | None = None) -> Result:
 
 
 def matrices(microseconds: float, **others: float) -> Speeds:
-    """A device on which every product of matrices takes this long."""
+    """A device on which every matrix product takes this long."""
     return Speeds(kernels_us={"addmm": microseconds, "mm": microseconds, **others})
 
 

@@ -1,4 +1,4 @@
-"""`gpumon doctor --gpu-selftest` on the stand-in, whose own account tells whether its truth is one."""
+"""`gpumon doctor --gpu-selftest` on the stand-in, whose own account checks the self-test's truth."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests import device
 from tests.device import Speeds
 
 ATTEMPTS = 4
-"""A loaded machine slows single steps down: what has not held is run again."""
+"""A loaded machine slows single steps down, so loops that have not held are run again."""
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def on_the_device(gpumon_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def take_accounts(folder: Path) -> list[float]:
-    """The idle share of each process, in the order in which they ended; the first one made the sizes."""
+    """The idle share of each process, in the order in which they ended; the first one chose the sizes."""
     shares = []
     for path in sorted(folder.glob("truth-*.json"), key=lambda path: path.stat().st_mtime_ns):
         steady = json.loads(path.read_text())["devices"][0]["steady"]
@@ -44,7 +44,7 @@ def take_accounts(folder: Path) -> list[float]:
 
 
 def not_held(outcomes: Sequence[Outcome], folder: Path) -> list[str]:
-    """Also against the stand-in's own account, which has all steps in it, sampled ones as well."""
+    """Also against the stand-in's own account, which contains all steps, including sampled ones."""
     pairs = zip(outcomes, take_accounts(folder), strict=True)
     return [one.loop for one, own in pairs if not one.held or abs(one.idle_true - own) > 2 * POINTS]
 

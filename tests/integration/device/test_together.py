@@ -22,7 +22,7 @@ runpy.run_path({str(SCRIPT)!r}, run_name="__main__")
 
 @pytest.mark.parametrize("looks_first", [False, True])
 def test_a_watched_run_has_the_device(gpumon_dir: Path, tmp_path: Path, looks_first: bool) -> None:
-    """Also if a library looks whether there is a torch, as transformers does, before anybody imports it."""
+    """Even if a library checks whether torch exists, as transformers does, before anybody imports it."""
     report, script = tmp_path / "report.json", tmp_path / "looks_first.py"
     script.write_text(LOOKS_FIRST)
     command = [sys.executable, "-m", "monitor.cli.main", "run", "--json", str(report), "--"]

@@ -76,8 +76,8 @@ def test_an_unusable_directory_fails_with_a_remedy(options: list[str], tmp_path:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 def test_a_directory_of_somebody_else_is_not_writable(tmp_path: Path) -> None:
-    """As an ordinary user, in a directory of root's. Python's own files may be root's, too: what is
-    needed of them is imported before."""
+    """As an ordinary user, in a directory of root's. Python's own files may be root's too, so what is needed
+    of them is imported first."""
     closed = Path("/dev/shm") / f"gpumon-test-{os.getpid()}"
     closed.mkdir(mode=0o755)
     code = (

@@ -38,7 +38,7 @@ class Reader:
         return self._ask("read")
 
     def until(self, good: Callable[[Answer], object]) -> Answer:
-        """Read until `good`, 20 times a second; the answer that was."""
+        """Read 20 times a second until `good`; returns that answer."""
 
         def attempt() -> Answer | None:
             answer = self.read()
@@ -49,11 +49,11 @@ class Reader:
         return found
 
     def quickest(self, ticks: int = 5) -> float:
-        """Seconds of the quickest of some ticks: what else the machine does cannot make it quicker."""
+        """Seconds of the quickest of several ticks: other load on the machine cannot make it quicker."""
         return min(self.read().seconds for _ in range(ticks))
 
     def close(self) -> None:
-        """Close the source. The process must end by itself afterwards."""
+        """Close the source. The process must then end by itself."""
         self._ask("close")
         assert self._child.wait(timeout=PATIENCE) == 0
 

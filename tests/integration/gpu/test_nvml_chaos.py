@@ -1,4 +1,4 @@
-"""Many troubles at once, at random: every tick answers, and when all is well again all is well."""
+"""Many random troubles at once: every tick answers, and once they are over everything is normal again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TROUBLES = 30
 
 
 def disturb(nvml: StandIn, dice: random.Random) -> str:
-    """One random change; its name, for the failure message."""
+    """One random change; returns its name, for the failure message."""
     gpu = nvml.gpu(dice.randrange(4))
     actions: dict[str, Callable[[], None]] = {
         "hang": gpu.hang,

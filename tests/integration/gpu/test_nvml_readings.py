@@ -17,7 +17,7 @@ GIB = 1 << 30
 
 
 def complete(answer: Answer) -> bool:
-    """Rates, GPM and the slow lane need a second look."""
+    """Rates, GPM and the slow lane need a second reading."""
     gpu = answer.gpus[0]
     return bool(
         gpu.activity.sm_active_ratio
@@ -147,7 +147,7 @@ def test_what_a_card_does_not_answer_is_absent_and_not_asked_every_tick(
 
 
 def test_old_drivers_answer_through_the_older_functions(nvml: StandIn, open_reader: Open) -> None:
-    """Memory v2 is absent before driver 510: used and total still come, reserved is not known."""
+    """Memory v2 is absent before driver 510: used and total are still there, reserved is unknown."""
     nvml.gpu(0).absent("memory_reserved")
     gpu = open_reader().read().gpus[0]
     assert gpu.memory_reserved_bytes is None
@@ -237,7 +237,7 @@ def test_an_event_counts_for_the_gpu_it_names(nvml: StandIn, open_reader: Open) 
 
 
 def test_nvlink_errors_are_the_cards_sum_or_that_of_its_links(nvml: StandIn, open_reader: Open) -> None:
-    """The stand-in's link n has n errors more than its first one. The sum of CRC flits is refused and that of
+    """The stand-in's link n has n more errors than its first one. The sum of CRC flits is refused and that of
     replays is 0; the other two are the card's own."""
     link = open_reader().read().gpus[0].nvlink
     assert link.errors == {"crc_flit": 4 * 10 + 6, "crc_data": 86, "replay": 4 * 30 + 6, "recovery": 6}

@@ -1,4 +1,4 @@
-"""Hung calls, lost GPUs, driver reloads, GPUs that come and go: the rest goes on and it recovers."""
+"""Hung calls, lost GPUs, driver reloads, GPUs that come and go: the rest carries on, and it recovers."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_a_driver_reload_is_survived(nvml: StandIn, open_reader: Open) -> None:
 
 
 def test_a_reload_while_a_gpu_hangs(nvml: StandIn, open_reader: Open) -> None:
-    """The call that hung comes back with a handle of the old driver: it must not be used again."""
+    """The call that hung returns with a handle of the old driver, which must not be used again."""
     reader = open_reader(interval=0.5)
     reader.read()
     nvml.gpu(1).hang()
@@ -209,7 +209,7 @@ def test_a_gpu_nobody_ever_read_leaves_no_trace(nvml: StandIn, open_reader: Open
 
 
 def test_a_gpu_only_a_new_start_of_nvml_sees(nvml: StandIn, open_reader: Open, tmp_path: Path) -> None:
-    """NVML looks for GPUs when it starts; the kernel's own list shows that it is time to."""
+    """NVML looks for GPUs when it starts; the kernel's own list shows when to restart it."""
     nvml.latch_count()
     nvml.count = 1
     (tmp_path / "0000:10:00.0").mkdir()
@@ -258,7 +258,7 @@ def test_readings_not_reached_in_time_are_not_shown_as_current(nvml: StandIn, op
 
 
 def test_a_driver_update_brings_its_new_library(nvml: StandIn, open_reader: Open, tmp_path: Path) -> None:
-    """The library in memory fits the new driver no more; the one on disk does, and is taken."""
+    """The library in memory no longer fits the new driver; the one on disk does, and is loaded."""
     library = tmp_path / "libnvidia-ml.so.1"
     shutil.copy(nvml.library, library)
     nvml.library = library

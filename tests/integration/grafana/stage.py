@@ -1,4 +1,4 @@
-"""Two real machines' worth of daemons, real training processes and a real Prometheus with our rules."""
+"""Daemons for two machines, real training processes and a real Prometheus with our rules."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ scrape_configs:
 """
 
 SLURM = {"SLURM_JOB_ID": "77"}
-"""All that Slurm gives a task; nothing of gpumon's own is configured."""
+"""All that Slurm gives a task; nothing specific to gpumon is configured."""
 NAIVE, FIXED, MANY = "resnet-naive", "resnet-fixed", "llm-ddp"
 
 
@@ -136,7 +136,7 @@ def trainer(name: str, data: float, compute: float, seconds: float) -> list[str]
 
 @contextmanager
 def central(folder: Path) -> Iterator[int]:
-    """A VictoriaMetrics to be written to; gives its port."""
+    """A VictoriaMetrics to write to; yields its port."""
     port = free_port()
     command = [
         "victoria-metrics",
@@ -166,11 +166,11 @@ def replay(home: Path, run: str, *options: str) -> Iterator[None]:
 
 
 Fleet = dict[str, dict[str, tuple[str, ...]]]
-"""Further machines with 8 GPUs: name → run → options of its replay."""
+"""More machines with 8 GPUs: name → run → options of its replay."""
 
 
 def _further(stack: ExitStack, folder: Path, fleet: Fleet) -> dict[str, int]:
-    """Start them; each with its port."""
+    """Start them; returns their ports."""
     ports = {}
     for name, runs in fleet.items():
         home = folder / name
@@ -186,7 +186,7 @@ def _further(stack: ExitStack, folder: Path, fleet: Fleet) -> dict[str, int]:
 def stage(
     program: str, folder: Path, seconds: float, fleet: Fleet | None = None, written_to: int | None = None
 ) -> Iterator[tuple[Prometheus, Span]]:
-    """Everything started and watched for `seconds`; then the time range to look at. With `written_to`
+    """Everything started and watched for `seconds`; then the time range to look at. With `written_to`,
     everything is also remote-written to that port."""
     (folder / "scenario.toml").write_text(SCENARIO, encoding="utf-8")
     a, b = folder / "a", folder / "b"
@@ -213,7 +213,7 @@ def stage(
 
 
 def _seen(asked: Prometheus) -> bool:
-    """Until the slowest things are there: findings with a gain, and ranks to compare."""
+    """Whether the slowest things are there: findings with a gain, and ranks to compare."""
     try:
         gains = asked.instant("gpumon:run_best_finding:speedup", time.time())
         skew = asked.instant("gpumon:rank_skew:ratio", time.time())

@@ -27,13 +27,13 @@ VIEWS: dict[str, list[dict[str, str]]] = {
     "run": [{"run": NAIVE}, {"run": MANY}, {"run": FIXED}],
     "compare": [{"run_a": NAIVE, "run_b": FIXED}],
 }
-"""Each query must have an answer in at least one of the views of its dashboard."""
+"""Each query must return something in at least one of its dashboard's views."""
 
 pytestmark = pytest.mark.slow
 
 
 class Staged(NamedTuple):
-    """What there is to be asked, and the time range; the centre is written to by Prometheus."""
+    """What to query, and the time range; Prometheus writes to the centre."""
 
     prometheus: Prometheus
     span: Span
@@ -59,7 +59,7 @@ def staged(whole: Staged) -> tuple[Prometheus, Span]:
 
 @pytest.fixture(params=["prometheus", "victoria-metrics"])
 def engine(whole: Staged, request: pytest.FixtureRequest) -> tuple[Prometheus, Span]:
-    """Grafana may ask either of them."""
+    """Grafana may query either of them."""
     require_program(request.param)
     asked = whole.central if request.param == "victoria-metrics" else whole.prometheus
     assert asked is not None

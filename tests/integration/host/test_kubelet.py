@@ -1,4 +1,4 @@
-"""The kubelet's socket, served by a real gRPC server: what is asked, what comes of it, and of trouble."""
+"""The kubelet's socket, served by a real gRPC server: what is asked, what results, and what goes wrong."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def kubelet(socket: Path) -> Iterator[Kubelet]:
 
 
 def answered(kubelet: Kubelet, now: float) -> tuple[Allotment, ...]:
-    """What it says once the server has answered; time stands still meanwhile."""
+    """What it says once the server has answered; time stands still in the meantime."""
     return wait_for(lambda: kubelet.allotments(now)) or ()
 
 
@@ -73,7 +73,7 @@ def test_no_socket_imports_nothing(socket: Path) -> None:
 
 
 def test_the_daemon_says_whose_every_gpu_is(tmp_path: Path, socket: Path) -> None:
-    """Two pods share GPU 0 by time, one has half of GPU 1, one holds GPU 2 and does not use it."""
+    """Two pods time-share GPU 0, one has half of GPU 1, one holds GPU 2 without using it."""
     require_program("cc")
     jobs = tmp_path / "jobs"
     jobs.mkdir()

@@ -47,7 +47,7 @@ Start = Callable[..., subprocess.Popen[str]]
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """Starts trainers; at the end they and their workers are gone, by process group."""
+    """Starts trainers; at the end it removes them and their workers, by process group."""
     script = tmp_path / "train.py"
     script.write_text(TRAINER)
     started: list[subprocess.Popen[str]] = []
@@ -122,7 +122,7 @@ def test_what_is_known_about_a_trainer(start: Start, reader: HostReader) -> None
 
 
 def test_cpu_is_in_cores_and_told_per_process(start: Start, reader: HostReader) -> None:
-    """Each figure lies between two that psutil gives: of a longer and of a shorter time than ours."""
+    """Each figure lies between two from psutil: one for a longer and one for a shorter time than ours."""
     trainer = start(workers=2, busy=1)
     workers = psutil.Process(trainer.pid).children()
     first = Usage(workers)
@@ -144,7 +144,7 @@ TICKS = 0.03
 
 
 class Usage:
-    """CPU seconds of some processes, as psutil has them."""
+    """CPU seconds of some processes, according to psutil."""
 
     def __init__(self, processes: list[psutil.Process]) -> None:
         self.at = time.monotonic()
@@ -155,7 +155,7 @@ class Usage:
 
 
 def test_written_bytes(start: Start, reader: HostReader, tmp_path: Path) -> None:
-    """Our own process as the trainer: what it writes is known."""
+    """Our own process is the trainer: what it writes is known."""
     me = os.getpid()
     if read(reader, me)[me].write_bytes_per_second is None and not os.access(f"/proc/{me}/io", os.R_OK):
         pytest.skip("this kernel has no I/O accounting")
@@ -177,7 +177,7 @@ def test_killed_workers_vanish_and_the_trainer_stays(start: Start, reader: HostR
 
 
 def test_a_worker_started_later_is_found(start: Start, reader: HostReader) -> None:
-    """The test itself is the trainer here and starts a child after the first look."""
+    """The test itself is the trainer here and starts a child after the first reading."""
     me = os.getpid()
     read(reader, me)
     late = start()
@@ -196,7 +196,7 @@ def test_no_descriptor_is_left_open(start: Start) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 def test_an_ordinary_user_sees_less_but_nothing_breaks(start: Start) -> None:
-    """Another user's I/O, environment and mounts are closed: absent, and the rest is there."""
+    """Another user's I/O, environment and mounts are closed to us: absent, while the rest is there."""
     trainer = start(workers=1)
     code = (
         "import os, sys; from monitor.model.clock import Moment; from monitor.model.snapshot import encode\n"
@@ -246,7 +246,7 @@ def test_the_portable_reader_sees_the_same_processes(start: Start) -> None:
 
 @pytest.mark.slow
 def test_reading_four_trainers_with_eight_workers_each_is_cheap(start: Start, reader: HostReader) -> None:
-    """It costs less than asking psutil for the same processes alone, in CPU time; best of three rounds."""
+    """It costs less CPU time than asking psutil for the same processes alone; best of three rounds."""
     trainers = {start(workers=8, threads=8).pid: ("run", rank) for rank in range(4)}
 
     def ours() -> None:

@@ -1,4 +1,4 @@
-"""`%%gpumon` in a real kernel: small torch loops in cells, and what is shown below them."""
+"""`%%gpumon` in a real kernel: small torch loops in cells, and what appears below them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def require_kernel() -> None:
 
 
 class Notebook:
-    """A kernel of its own, fed cell by cell."""
+    """A separate kernel, fed cell by cell."""
 
     def __init__(self, folder: Path) -> None:
         import nbformat
@@ -101,7 +101,7 @@ def report(cell: Any) -> str:
 
 
 def test_a_cell_that_trains_has_a_line_and_its_report(notebook: Notebook) -> None:
-    """WHEN a cell trains for a few seconds THEN a line says how far it came, and the report ends it."""
+    """WHEN a cell trains for a few seconds THEN a line shows its progress, and the report ends it."""
     cell = notebook.run("%%gpumon small-net\nprint('mine')\ntrain(150, 0.02)\n6 * 7")
     line = texts(cell, "text/plain")[0]
     assert line.startswith("gpumon  ") and "steps" in line and "it/s" in line

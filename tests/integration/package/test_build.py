@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[3]
 PACKAGES = ("gpumon", "_gpumon_sdk", "monitor", "sdk", "trainers")
 BUILD = "import sys; from setuptools import build_meta; print(getattr(build_meta, sys.argv[1])(sys.argv[2]))"
 OLDEST_SETUPTOOLS = (74, 1)
-"""As pyproject.toml asks for: older ones do not read the extension modules from it."""
+"""As pyproject.toml requires: older ones do not read the extension modules from it."""
 
 
 def run(*words: object, cwd: Path) -> str:
@@ -30,13 +30,13 @@ def run(*words: object, cwd: Path) -> str:
 
 
 def built(kind: str, tree: Path, folder: Path) -> Path:
-    """Without isolation: with the setuptools that is here."""
+    """Built without isolation, with the installed setuptools."""
     return folder / run(sys.executable, "-c", BUILD, f"build_{kind}", folder, cwd=tree).splitlines()[-1]
 
 
 @pytest.fixture(scope="module")
 def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """From a copy of the tree: a build writes beside what it builds."""
+    """From a copy of the tree, because a build writes next to its sources."""
     if tuple(int(part) for part in version("setuptools").split(".")[:2]) < OLDEST_SETUPTOOLS:
         pytest.fail("the build needs a newer setuptools: pip install -e '.[dev]'")
     tree = tmp_path_factory.mktemp("tree")

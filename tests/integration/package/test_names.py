@@ -34,7 +34,7 @@ if __name__ == "__main__":
 
 @pytest.fixture
 def stranger(tmp_path: Path) -> Path:
-    """A project with an `sdk`, a `monitor` and `trainers` of its own."""
+    """A project with its own `sdk`, `monitor` and `trainers`."""
     for name in ("sdk", "monitor", "trainers"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text(f"OWNER = 'the stranger, {name}'\n")
@@ -42,7 +42,7 @@ def stranger(tmp_path: Path) -> Path:
 
 
 def python(folder: Path, *words: str, **extra: str) -> str:
-    """What a Python started in `folder` prints; ours is behind the folder on its path."""
+    """What a Python started in `folder` prints; ours comes after the folder on its path."""
     path = os.pathsep.join([*filter(None, [extra.pop("first", "")]), str(ROOT)])
     environment = {**os.environ, "PYTHONPATH": path, "GPUMON_DIR": str(folder / "rings"), **extra}
     (folder / "rings").mkdir(exist_ok=True)

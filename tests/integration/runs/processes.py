@@ -1,4 +1,4 @@
-"""Programs that the tests start for real: a writer of steps, and a reader with a store."""
+"""Programs that the tests really start: a writer of steps, and a reader with a store."""
 
 from __future__ import annotations
 

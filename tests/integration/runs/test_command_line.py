@@ -24,8 +24,8 @@ COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
 
 def on_a_terminal(place: Path, columns: int, *words: str, seen: tuple[bytes, Path] | None = None) -> str:
-    """What a command writes on a terminal so wide; when it has written the first of `seen`, the second is
-    made."""
+    """What a command writes on a terminal of this width; once it has written the first of `seen`, the second
+    is created."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     given = {key: value for key, value in environment(place).items() if key not in ("COLUMNS", "NO_COLOR")}
@@ -60,7 +60,7 @@ with TrainingMonitor("toy", batch_size=32) as monitor:
 
 @pytest.mark.slow
 def test_a_run_has_a_line_at_the_bottom_that_leaves_the_terminal_as_it_was(tmp_path: Path) -> None:
-    """The rows above the line scroll while it is there; at the end all do, and everything said is there."""
+    """The rows above the line scroll while it is there; at the end all do, and nothing printed is lost."""
     stop, taken = tmp_path / "stop", "\x1b[1;23r"
     words = ("run", "--", sys.executable, "-c", TOY, str(stop))
     written = on_a_terminal(tmp_path, 100, *words, seen=(taken.encode(), stop))
@@ -117,7 +117,7 @@ def test_help_knows_commands_rules_and_topics(place: Path, topic: str) -> None:
 
 
 def test_a_row_never_breaks_on_a_narrow_terminal(place: Path) -> None:
-    """At any width every line fits and the runs are all there, whole."""
+    """At any width every line fits, and all runs are there, complete."""
     ids = [line.split()[0] for line in gpumon(place, "runs").stdout.splitlines()[1:]]
     assert len(ids) == 2
     for columns in (60, 80, 200):

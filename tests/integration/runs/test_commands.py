@@ -89,7 +89,7 @@ def test_unknown_run_is_one_sentence_with_near_matches(place: Path) -> None:
 
 
 def test_compare_and_its_exit_code(place: Path) -> None:
-    """How much faster the one was depends on how busy the machine is; that the bar decides does not."""
+    """How much faster it was depends on how busy the machine is; that the bar decides does not."""
     found = json.loads(gpumon(place, "compare", "last~1", "last", "--json").stdout)
     speedup = found["speedup"]
     assert found["low"] < speedup < found["high"]

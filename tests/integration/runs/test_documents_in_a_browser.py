@@ -1,4 +1,4 @@
-"""Reports and comparisons in the real Chromium: they fit any width, and are drawn without a complaint."""
+"""Reports and comparisons in real Chromium: they fit any width, and are drawn without errors."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ onload = () => {
 
 
 def shown(folder: Path, page: str) -> tuple[list[dict[str, int]], str]:
-    """What a browser makes of a page at every width, and what it had to say about it. The page forbids
-    scripts, so it is measured from the page around it."""
+    """How a browser lays out a page at every width, and what it complained about. The page forbids scripts,
+    so it is measured from an enclosing page."""
     frames = "".join(
         f'<iframe width={width} height=900 srcdoc="{html.escape(page)}"></iframe>' for width in WIDTHS
     )

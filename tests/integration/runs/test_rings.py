@@ -1,4 +1,4 @@
-"""Real writers, real kills: nothing is lost uncounted, a kill is seen at once, a restart doubles nothing."""
+"""Real writers, real kills: nothing is lost uncounted, a kill is seen at once, restarts duplicate nothing."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def look(reader: RunReader) -> Run | None:
 
 
 def test_read_plus_lost_is_written_while_the_writer_laps(tmp_path: Path) -> None:
-    """GIVEN a ring of 64 slots and a writer at full speed WHEN read now and then THEN every step is
-    either read or counted as lost, and what was read is whole."""
+    """GIVEN a ring of 64 slots and a writer at full speed WHEN read now and then THEN every step is either
+    read or counted as lost, and what was read is intact."""
     total = 300_000
     with program(WRITER, tmp_path / "lap.0.ring", total, 0, 0) as writer:
         reader = RunReader([tmp_path])
@@ -58,8 +58,8 @@ def test_a_killed_writer_is_seen_with_the_phase_it_died_in(tmp_path: Path) -> No
 
 
 def test_a_reader_killed_again_and_again_neither_loses_nor_doubles(tmp_path: Path) -> None:
-    """GIVEN a daemon killed with -9 eight times WHEN it is started again each time THEN the store has
-    every step exactly once."""
+    """GIVEN a daemon killed with -9 eight times WHEN it is restarted each time THEN the store has every step
+    exactly once."""
     total, database = 20_000, tmp_path / "history.db"
     with program(WRITER, tmp_path / "kept.0.ring", total, 0.00005, 1 << 26) as writer:
         wait_for((tmp_path / "kept.0.ring").exists)

@@ -1,4 +1,4 @@
-"""Each kind of instrumentation with `torch.compile(fullgraph=True)`: no added graph break, and equal bits."""
+"""Each kind of instrumentation with `torch.compile(fullgraph=True)`: no added graph break, identical bits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Harmless in every corner: interrupts while rings grow, files that vanish, loaders that are copied."""
+"""Harmless in every corner case: interrupts while rings grow, files that vanish, loaders that are copied."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def test_a_ring_that_has_grown_twice_has_every_record(gpumon_dir: Path) -> None:
 
 
 def test_a_monitor_that_was_stopped_does_not_wait_for_torch(tmp_path: Path, gpumon_dir: Path) -> None:
-    """WHEN torch is imported after the end of an automatic monitor THEN the next one is at work in it."""
+    """WHEN torch is imported after an automatic monitor has ended THEN the next one instruments it."""
     script = write(
         tmp_path,
         "import sys\nfrom sdk import TrainingMonitor\nTrainingMonitor.auto().stop_monitoring()\n"

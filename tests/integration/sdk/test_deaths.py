@@ -109,7 +109,7 @@ def test_fork_makes_no_second_writer(gpumon_dir: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_million_steps_without_growth(tmp_path: Path) -> None:
-    """A million steps need about the memory of 50,000 (the ring has its cap): 8 bytes a step would show."""
+    """A million steps need about the memory of 50,000 (the ring is capped): 8 bytes per step would show."""
     script = write(
         tmp_path,
         "import resource\nfrom sdk import TrainingMonitor\n"

@@ -110,7 +110,7 @@ print(sum(1 for _, bare, _ in Spy.seen if bare))
 
 @pytest.mark.slow
 def test_reads_of_single_values_are_not_wrapped(gpumon_dir: Path, tmp_path: Path) -> None:
-    """Hundreds of `.item()` a step are torch's own function in every step but the few in which calls are
+    """Hundreds of `.item()` per step call torch's own function, except in the few steps in which calls are
     counted."""
     done = finish(write(tmp_path, READS), gpumon_dir, front=gpumon())
     assert done.stdout.splitlines() == ["['builtin_function_or_method'] 1", "1"], done.stderr
@@ -135,7 +135,7 @@ for epoch in range(6):
 
 @pytest.mark.slow
 def test_a_worker_that_starts_again_imports_nothing(gpumon_dir: Path, tmp_path: Path) -> None:
-    """Workers are started anew in every short epoch: what each does at its start is paid every time."""
+    """Workers are restarted in every short epoch: what each does at its start is paid for every time."""
     done = finish(write(tmp_path, WORKERS), gpumon_dir, front=gpumon())
     assert done.returncode == 0, done.stderr
     counts = [int(line.split()[1]) for line in done.stdout.splitlines()]

@@ -1,4 +1,4 @@
-"""The SDK with its Python core, as on a machine without a C compiler: the same tests, and the same runs."""
+"""The SDK with its Python core, as on a machine without a C compiler: same tests, same runs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ print("native" if sdk.core.NATIVE else "plain")
 
 
 def test_the_c_core_is_what_runs_here() -> None:
-    """Where there is a compiler the build must have used it: everything else here would pass without."""
+    """If there is a compiler, the build must have used it: everything else here would pass without."""
     require_program("cc")
     assert core.NATIVE, "build it: pip install -e ."
 

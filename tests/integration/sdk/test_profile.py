@@ -56,7 +56,7 @@ with TrainingMonitor("job") as m:
 
 
 class Job:
-    """A training that goes on until it is told to stop."""
+    """A training that runs until it is told to stop."""
 
     def __init__(self, folder: Path, rings: Path, **env: str) -> None:
         self.folder, self.rings = folder, rings
@@ -84,7 +84,7 @@ class Job:
 
 @pytest.fixture(scope="module")
 def jobs() -> Iterator[list[Job]]:
-    """The newest is at work; starting one takes longer than most tests."""
+    """The newest is running; starting one takes longer than most tests."""
     made: list[Job] = []
     yield made
     for one in made:

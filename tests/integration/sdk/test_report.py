@@ -1,4 +1,4 @@
-"""The closing words of `gpumon run`, from real processes: every training, both rates, what was not seen."""
+"""The closing report of `gpumon run`, from real processes: every training, both rates, what was not seen."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ for seed in range(3):
 
 
 def runs_of(directory: Path, run: str) -> list[tuple[str, int]]:
-    """What a reader that was asked for one run finds."""
+    """What a reader finds when asked for one run."""
     reader = RunReader([directory], run=run)
     now = Moment.now()
     reader.poll(now)
@@ -133,14 +133,14 @@ def test_several_processes_of_one_command(gpumon_dir: Path, tmp_path: Path) -> N
 
 
 def auto(env: dict[str, str]) -> dict[str, str]:
-    """As `gpumon run` starts a process."""
+    """The environment in which `gpumon run` starts a process."""
     from tests.integration.sdk.scripts import ROOT
 
     return {**env, "PYTHONPATH": f"{ROOT / 'sdk' / 'autostart'}:{ROOT}"}
 
 
 def write_other(directory: Path) -> None:
-    """A run of somebody else whose id begins the same way."""
+    """Somebody else's run whose id begins the same way."""
     source = next(directory.glob("folds.0.ring"))
     (directory / "folds-x.0.ring").write_bytes(source.read_bytes())
     (directory / "foldsmore.0.ring").write_bytes(source.read_bytes())

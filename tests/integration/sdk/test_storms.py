@@ -1,6 +1,6 @@
 """Storms of signals over growing rings: no Ctrl-C is swallowed, no ring ends unmarked, none is broken.
 
-`make test` runs a share of them; GPUMON_STORM=1000 all.
+`make test` runs a share of them; GPUMON_STORM=1000 runs all.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.conftest import PATIENCE
 
 STORM = int(os.environ.get("GPUMON_STORM", "150"))
 KILLS = max(5, STORM // 20)
-"""For one answer; a storm of any size ends by itself."""
+"""Interrupts in a storm, and kills at random moments."""
 
 TRAINER = """
 import signal, sys
@@ -48,8 +48,8 @@ while interrupts < rounds:
         signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPT)  # the next one comes when we are back in the loop
         print(interrupts, flush=True)
 """
-"""Says how many interrupts have reached it, after each: the next is sent only then, since the kernel makes
-one of two that wait."""
+"""Reports after each interrupt how many have reached it. The next is sent only then, because the kernel
+merges two that are pending."""
 
 
 def start(folder: Path, rounds: int) -> subprocess.Popen[str]:
@@ -77,7 +77,7 @@ def rings(folder: Path) -> list[Path]:
 
 
 def header(path: Path) -> tuple[ring.Header, int]:
-    """The header, and how many of the records it speaks of can be read."""
+    """The header, and how many of the records it announces can be read."""
     fd = os.open(path, os.O_RDONLY)
     try:
         found = ring.read_header(fd, os.fstat(fd).st_size)

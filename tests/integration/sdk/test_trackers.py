@@ -1,4 +1,4 @@
-"""What a script logs to is noted in its ring. With the real libraries: tests/frameworks/test_trackers.py."""
+"""What a script logs to is recorded in its ring. Real libraries: tests/frameworks/test_trackers.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DataLoader workers, ranks, and launchers: who is a run and who is not."""
+"""DataLoader workers, ranks and launchers: what is a run and what is not."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_workers_record_their_batches(gpumon_dir: Path, tmp_path: Path, context:
 
 @pytest.mark.slow
 def test_one_line_with_spawned_workers(gpumon_dir: Path, tmp_path: Path) -> None:
-    """Without `gpumon run` nothing is inherited by a spawned worker but what torch hands over."""
+    """Without `gpumon run`, a spawned worker inherits only what torch hands over."""
     text = AUTO + (
         "\nif __name__ == '__main__':\n"
         "    from sdk import TrainingMonitor\n"

@@ -1,4 +1,4 @@
-"""`gpumon trace` as people call it: files in, text or JSON out, one sentence for what is wrong."""
+"""`gpumon trace` as people use it: files in, text or JSON out, one sentence for what is wrong."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def healthy() -> Maker:
 
 
 def slow() -> Maker:
-    """Something of everything the text can show."""
+    """Some of everything the text can show."""
     maker = Maker(card="A card with a rather long name, as vendors give them")
     launch_bound(maker)
     maker.function("a/rather/deep/folder/of/a/project/train.py(1234): evaluate_everything", 0, 20_000)

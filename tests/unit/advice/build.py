@@ -1,4 +1,4 @@
-"""Snapshots for tests of the rules: a run with what matters given, everything else ordinary."""
+"""Snapshots for tests of the rules: a run with what matters given and everything else ordinary."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def rank_of(seconds: Mapping[str, float], **changes: Any) -> Rank:
 
 
 def run_of(seconds: Mapping[str, float] | None = None, **changes: Any) -> Run:
-    """`rank=` changes the rank, `config=` is put over an ordinary CPU configuration."""
+    """`rank=` changes the rank; `config=` is merged over an ordinary CPU configuration."""
     config = _merged(CPU_CONFIG, changes.pop("config", {}))
     rank = rank_of(BALANCED if seconds is None else seconds, **changes.pop("rank", {}))
     plain: dict[str, Any] = {
@@ -108,7 +108,7 @@ def hot(phase: str, code: str, share: float = 0.9, **values: Any) -> dict[str, A
 
 
 def piece(phase: str, code: str, share: float = 0.9, **values: Any) -> dict[str, Any]:
-    """A piece of the loop's work as the SDK describes it; no step needs it unless told."""
+    """A piece of the loop's work as the SDK describes it; not needed by any step unless stated."""
     plain = {"phase": phase, "function": "train", "file": "train.py", "line": 7, "code": code, "needed": "no"}
     return plain | {"share": share, "steps": 12, "steps_seen": 12} | values
 
@@ -154,7 +154,7 @@ def called(function: str, line: int, code: str) -> dict[str, Any]:
 
 
 def findings(run: Run) -> tuple[Finding, ...]:
-    """What is said about the run when it is over."""
+    """The findings once the run is over."""
     return Engine().evaluate(snapshot_of(msgspec.structs.replace(run, state="ended"))).findings
 
 

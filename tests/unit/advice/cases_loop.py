@@ -1,4 +1,4 @@
-"""Input, transfer and compute rules: a snapshot that has the cause, and one that has not."""
+"""Input, transfer and compute rules: a snapshot that has the cause, and one that does not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Here a rule that fails is a failed test."""
+"""A failing rule is a failed test here."""
 
 from __future__ import annotations
 

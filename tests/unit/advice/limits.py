@@ -1,4 +1,4 @@
-"""What every prediction has to keep: no gain above what its evidence removes."""
+"""What every prediction must respect: no gain above what its evidence removes."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ ROUNDED = 1e-3
 
 
 def most(share: float) -> float:
-    """The gain when all of this share of the time goes."""
+    """The gain if all of this share of the time goes."""
     return min(MAX_SPEEDUP, 1.0 / (1.0 - share)) if share < 1.0 else MAX_SPEEDUP
 
 
 def check_limits(finding: Finding) -> None:
-    """The gain stays within the share the finding names, the likely one within every share of the step that
-    it shows as measured."""
+    """The gain stays within the share the finding names, the likely one within every share of the step shown
+    as measured."""
     if finding.speedup is None:
         assert finding.share is None
         return
@@ -33,7 +33,7 @@ def check_limits(finding: Finding) -> None:
 
 
 def check_union(run: Run, findings: tuple[Finding, ...]) -> None:
-    """Headline, list and combined figure agree; together the remedies give no more than removing all they
+    """Headline, list and combined figure agree; together the remedies gain no more than removing all they
     name."""
     assert run.combined is not None and run.verdict is not None
     serious = [one for one in findings if one.severity in SERIOUS]

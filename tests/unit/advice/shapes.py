@@ -1,4 +1,4 @@
-"""Shapes of runs the rule cases share."""
+"""Shapes of runs shared by the rule cases."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def looped(
     work: dict[str, Any] | None = None,
     **values: Any,
 ) -> Run:
-    """A loop with one hot line; `work`: what the SDK says about the piece of work it is."""
+    """A loop with one hot line; `work`: what the SDK says about that piece of work."""
     phases = {"data": 0.0004, "forward": 0.003, "backward": 0.005, "optimizer": 0.0006}
     phases[phase] = phases.get(phase, 0.0) + seconds
     config: dict[str, Any] = {"hotspots": [hot(phase, code, piece=["train.py", 7], **values)]}

@@ -1,4 +1,4 @@
-"""What a prediction rests on: on a GPU, one that no device time backs is marked as such on every face."""
+"""What a prediction rests on: on a GPU, one without device times is marked as such on every face."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cause itself is named first, at its line, with a remedy that fits; and not a neighbour of it."""
+"""The cause itself comes first, at its line, with a fitting remedy; not one of its neighbours."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_default_optimizer_is_a_hint_and_one_that_was_made_slow_a_warning() ->
 
 
 def grown(sizes: list[int], steps: int = 50) -> list[str]:
-    """Ids of a run whose process has had these sizes in MiB, one a second, so many steps apart."""
+    """Ids of a run whose process had these sizes in MiB, one per second, this many steps apart."""
     engine = Engine()
     found: tuple[Finding, ...] = ()
     for at, size in enumerate(sizes):

@@ -83,7 +83,7 @@ def test_workers_that_queue_for_the_cores_do_not_count_as_waiting() -> None:
 
 @pytest.mark.parametrize(("traffic", "found"), [(6e7, True), (5e8, False)])
 def test_a_disk_that_somebody_else_keeps_busy_is_no_cause(traffic: float, found: bool) -> None:
-    """GIVEN a run that reads 50 MB/s WHEN most of the busy disk's traffic is another's THEN nothing."""
+    """GIVEN a run that reads 50 MB/s WHEN most of the busy disk's traffic is another's THEN no finding."""
     disk = Disk("sda", busy_ratio=0.97, read_bytes_per_second=traffic)
     snapshot = snapshot_of(
         starved(2, []),

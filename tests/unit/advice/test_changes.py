@@ -57,7 +57,7 @@ def context(config: dict[str, Any]) -> RunContext:
 
 @pytest.mark.parametrize("rule", sorted(CASES))
 def test_a_change_is_a_diff_of_known_lines_or_a_command(rule: str) -> None:
-    """These snapshots know no source: no rule may make up lines of it."""
+    """These snapshots have no source: no rule may invent lines of it."""
     for finding in Engine().once(CASES[rule][0]).findings:
         lines = finding.remedy.change.splitlines()
         assert is_diff(finding.remedy.change) or not [one for one in lines if one[:2] in ("- ", "+ ")]

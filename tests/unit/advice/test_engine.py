@@ -117,7 +117,7 @@ def test_remedies_of_different_seconds_gain_more_than_the_best_one() -> None:
 
 
 def test_the_combined_gain_follows_the_findings_that_are_shown() -> None:
-    """GIVEN gains that the step model does not know WHEN they are combined THEN the best one is the least."""
+    """GIVEN gains unknown to the step model WHEN combined THEN the total is at least the best one."""
     slow = gpu_of(throttle={"sw_thermal_slowdown": True}, sm_clock_hertz=0.7e9)
     slower = [Window(NOW + at, 1.0, at, 10, step_p50=0.01 * (1 + at / 8), phases={"other": at / 20})
               for at in range(16)]  # fmt: skip
@@ -215,8 +215,8 @@ def test_a_broken_policy_file_is_one_clear_sentence(tmp_path: Path, content: str
 
 
 def test_a_run_watched_for_long_is_evaluated_now_and_then_and_its_findings_stay() -> None:
-    """GIVEN a run that was evaluated often WHEN it goes on as before THEN it rests in between, and what was
-    found is shown meanwhile; a change of its state is looked at in that very tick."""
+    """GIVEN a run that was evaluated often WHEN it goes on as before THEN it rests in between, and its
+    findings stay visible meanwhile; a change of its state is evaluated in that very tick."""
     engine, sick = Engine(), snapshot_of(starved(0))
     for _ in range(YOUNG):
         engine.evaluate(sick)
@@ -229,7 +229,7 @@ def test_a_run_watched_for_long_is_evaluated_now_and_then_and_its_findings_stay(
 
 
 def test_resting_ticks_do_not_count_as_evaluations() -> None:
-    """GIVEN a run that rests WHEN its cause goes away, by a change of its settings that is looked at at once
+    """GIVEN a resting run WHEN its cause goes away, through a change of settings that is evaluated at once
     THEN its finding goes after as many evaluations as ever."""
     engine, sick, well = Engine(), snapshot_of(starved(0)), snapshot_of(HEALTHY)
     assert sick.runs[0].id == well.runs[0].id

@@ -1,4 +1,4 @@
-"""Twenty to fifty steps: what can be said is said, with a wider range, and nothing is called well early."""
+"""Twenty to fifty steps: what can be said is said, with a wider range; nothing is called healthy early."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def times(count: int, seconds: float) -> Times:
 
 
 def of_steps(count: int, seconds: dict[str, float], **changes: Any) -> Run:
-    """A run that is over after so many steady steps."""
+    """A run that ended after this many steady steps."""
     short = times(count, sum(seconds.values()))
     rank = {"steps": count + 2, "step": short, "whole": short} | changes.pop("rank", {})
     return run_of(seconds, state="ended", ended=NOW, rank=rank, **changes)
@@ -34,7 +34,7 @@ def said(run: Run, **changes: Any) -> tuple[Finding, ...]:
 
 
 def test_the_cause_does_not_wait_and_the_range_is_wider() -> None:
-    """GIVEN a loop that logs WHEN 20 steps were seen, or 400 THEN the cause is the same, the doubt is not."""
+    """GIVEN a loop that logs WHEN 20 or 400 steps were seen THEN the cause is the same, the doubt is not."""
     slow = {name: 5 * value for name, value in (LOOP | {"log": 0.006}).items()}
     few, many = said(of_steps(20, slow))[0], said(of_steps(400, slow))[0]
     assert few.id == many.id == "compute.logging_too_often"
@@ -59,7 +59,7 @@ def test_nothing_found_on_few_steps_says_on_how_few() -> None:
 
 
 def test_compilation_without_end_needs_no_steady_step() -> None:
-    """GIVEN 28 of 30 steps that compiled something WHEN there is no usual step yet THEN the cause is said."""
+    """GIVEN 28 of 30 steps that compiled something WHEN no step is usual yet THEN the cause is named."""
     none = {"step": Times(), "whole": Times(), "phases": (), "steps": 30, "warmup_steps": 28}
     run = run_of({}, config={"compile": {"used": True, "recompiles": 28}}, rank=none, steps=30)
     (found,) = [one for one in said(run) if one.id == "compute.recompiles"]
@@ -70,7 +70,7 @@ def test_compilation_without_end_needs_no_steady_step() -> None:
 
 
 def test_a_slowdown_that_grows_shows_in_forty_long_steps() -> None:
-    """GIVEN steps of half a second, two to a window WHEN they grow THEN that is decay."""
+    """GIVEN steps of half a second, two per window WHEN they grow THEN that is decay."""
     windows = tuple(
         Window(
             NOW - 40 + 2 * at, 1.0, 2 * at, 2, step_p50=0.3 + 0.03 * at,

@@ -1,4 +1,4 @@
-"""Equal findings are one thing to read."""
+"""Identical findings are shown as one."""
 
 from __future__ import annotations
 

@@ -243,7 +243,7 @@ READS: list[list[Any]] = [
     ["backward", 3000.0, 2000.0, 0.0, 0.0, 10, 10, 0],
     ["optimizer", 600.0, 400.0, 0.0, 0.0, 1, 1, 0],
 ]
-"""Every kernel is waited for."""
+"""The host waits for every kernel."""
 
 
 def test_gaps_behind_waits_are() -> None:
@@ -296,8 +296,8 @@ def test_copies_in_the_gaps_are() -> None:
 
 
 def test_the_rank_that_waits_least_in_the_exchange_is_late() -> None:
-    """GIVEN three ranks with equal host times, of which one computes longer and hardly waits for the others
-    THEN it is the straggler, and where it differs is read from its device."""
+    """GIVEN three ranks with equal host times, one of which computes longer and hardly waits for the others
+    THEN it is the straggler, and its device shows where it differs."""
     usual = msgspec.structs.replace(BUSY, exchange_seconds=0.0025)
     late = msgspec.structs.replace(
         BUSY, time={"forward": 0.006, "backward": 0.003, "optimizer": 0.001}, exchange_seconds=0.0002
@@ -316,7 +316,7 @@ def test_the_rank_that_waits_least_in_the_exchange_is_late() -> None:
 
 
 def test_a_gap_that_may_be_the_work_of_another_device_promises_nothing() -> None:
-    """GIVEN parameters on two devices, of which one is timed THEN no gain follows from its gaps."""
+    """GIVEN parameters on two devices, only one of them timed THEN no gain is derived from its gaps."""
     run = on_device(PASSES, LAUNCH_BOUND, config={**FP32, "devices": ["cuda:0", "cuda:1"]})
     assert run.untimed_devices == ("cuda:1",)
     assert all(finding.speedup is None for finding in found(run).values())

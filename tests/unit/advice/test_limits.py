@@ -43,8 +43,8 @@ def test_headline_list_and_combined_gain_agree(id: str) -> None:
 
 
 def test_two_thirds_of_a_step_give_at_most_threefold() -> None:
-    """GIVEN a line that takes 65 % of the step WHEN its remedy is predicted THEN at most 1 / 0.35, and the
-    range ends where the doubt about those 65 % does."""
+    """GIVEN a line that takes 65 % of the step WHEN its remedy is predicted THEN the gain is at most 1 /
+    0.35, and the range ends where the doubt about those 65 % does."""
     run = run_of(
         {"forward": 0.02, "backward": 0.015, "other": 0.068},
         config={
@@ -83,7 +83,7 @@ def test_a_gain_without_a_share_of_the_time_is_no_promise() -> None:
 
 
 def test_loading_has_to_fit_into_the_cores() -> None:
-    """GIVEN 40 ms of work a batch on two cores WHEN the wait is taken away THEN the work is still there."""
+    """GIVEN 40 ms of work per batch on two cores WHEN the wait is removed THEN the work is still there."""
     full = StepModel(parts={"forward": 0.01}, wait=0.03, work=0.04, workers=2, cores=2.0)
     share = removed_share(full, Outcomes(saved("data", 0.03, "data")))
     assert most_gain(share) == pytest.approx(0.04 / 0.025)
@@ -112,7 +112,7 @@ def test_an_idle_card_promises_nothing() -> None:
 
 def test_a_cause_is_not_promised_what_its_neighbours_may_owe_to_noise() -> None:
     """GIVEN a median step far below the mean WHEN validation is named THEN the likely gain is that of its own
-    share, and the neighbours are in the range."""
+    share, and the neighbours only widen the range."""
     phases = {"forward": 0.006, "validate": 0.004}
     times = Times(count=100, mean=0.006, p50=0.004)
     run = run_of(phases, rank={"step": times})

@@ -1,4 +1,4 @@
-"""What single rules promise: told from the run's own figures, not from a constant a rule."""
+"""What single rules promise: derived from the run's own figures, not from a constant per rule."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.unit.advice.build import hot, loader, loader_config, piece, rank_of, 
 
 
 def promise(id: str, run: Run) -> Speedup:
-    """The prediction of this rule, suppressed by others or not."""
+    """The prediction of this rule, whether or not others suppress it."""
     context = RunContext(snapshot_of(run), run, DEFAULT_POLICY)
     found = next(one.finding.speedup for one in judge_run(context) if one.finding.id == id)
     assert found is not None and found.low <= found.likely <= found.high

@@ -28,7 +28,7 @@ CASES = cases_loop.CASES | cases_machine.CASES
 
 
 def findings_of(snapshot: Snapshot, id: str) -> list[Finding]:
-    """What one rule says, the others left out."""
+    """What one rule says, without the others."""
     rule = next(rule for rule in all_rules() if rule.id == id)
     if rule.scope == "machine":
         idle = {gpu.uuid: NOW - 3600 for gpu in snapshot.gpus if gpu.processes}

@@ -1,5 +1,5 @@
-"""Figures that stay: a gain moves only when its new range excludes the old one, and what ended a run stays
-its headline."""
+"""Stable figures: a gain moves only when its new range excludes the old one, and what ended a run stays its
+headline."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_figure_stays_while_the_new_range_allows_it_and_moves_when_it_does_not
 
 
 def test_a_line_that_is_found_later_is_shown_though_the_gain_stays() -> None:
-    """GIVEN a shown finding without its line WHEN sampling names the line THEN the finding does, too."""
+    """GIVEN a shown finding without its line WHEN sampling names the line THEN so does the finding."""
     engine, id = Engine(), "input.slow_getitem"
     for _ in range(2):
         found = engine.evaluate(snapshot_of(starved(0, [])))
@@ -71,7 +71,7 @@ def test_nearly_all_of_a_step_does_not_jump_from_one_figure_to_the_next() -> Non
 
 
 def test_a_gain_around_a_threshold_does_not_flip_between_hint_and_warning() -> None:
-    """GIVEN log lines that cost about 10 % WHEN their share wobbles THEN their weight stays."""
+    """GIVEN log lines that cost about 10 % WHEN their share wobbles THEN their severity stays."""
     engine, seen = Engine(), set()
     for by in (1.0, 1.0, 1.06, 0.97, 1.08, 0.99, 1.05, 0.96):
         run = run_of(LOOP | {"log": 0.0010 * by})

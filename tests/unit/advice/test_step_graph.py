@@ -1,4 +1,4 @@
-"""Playing a step again, against the same program kernel by kernel; and the graph of a window."""
+"""Replaying a step, against the same program kernel by kernel; and the graph of a window."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_it_is_what_the_kernels_would_do(segments: list[Segment]) -> None:
 
 @given(SEGMENTS, st.integers(0, 2**32))
 def test_own_times_follow_what_was_measured(segments: list[Segment], seed: int) -> None:
-    """GIVEN a graph whose host was slower by a factor of its own in each phase WHEN it is told the measured
+    """GIVEN a graph whose host was slower by a different factor in each phase WHEN it is given the measured
     times THEN it shows them."""
     chance = random.Random(seed)
     factors = {phase: chance.uniform(1.0, 1.6) for phase in ("data", "forward", "backward", "between")}
@@ -93,8 +93,8 @@ FORWARD, BETWEEN = 3, 9
 
 
 def test_segments_of_a_step() -> None:
-    """GIVEN kernels, a read and a copy that holds the host THEN each is where it was, the waits are not the
-    host's time, and a launch that waited for room is not either."""
+    """GIVEN kernels, a read and a copy that holds the host THEN each is where it was, and neither the waits
+    nor a launch that waited for room count as host time."""
     kernels = [Kernel(10, 50, 5, "a"), Kernel(50, 90, 20, "b"), Kernel(120, 130, 115, "c")]
     launches = [Span(5, 6), Span(20, 21), Span(115, 116)]
     copies = [Kernel(90, 92, 40, "Memcpy DtoH"), Kernel(140, 160, 135, "Memcpy HtoD (Pageable -> Device)")]
@@ -134,7 +134,7 @@ def test_very_many_waits_become_one_segment_a_phase() -> None:
 
 
 def test_of_long_steps_there_are_fewer() -> None:
-    """GIVEN steps with many phases each THEN as many as fit are told."""
+    """GIVEN steps with many phases each THEN as many as fit are reported."""
     kernels = [Kernel(at, at + 3, at) for at in range(0, 4000, 20)]
     phases = [(at, FORWARD if at % 40 else BETWEEN) for at in range(0, 4020, 20)]
     marks = [phases[first : first + 51] for first in (0, 50, 100, 150)]

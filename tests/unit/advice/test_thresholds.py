@@ -1,4 +1,4 @@
-"""Every number of the rules has a name: in the policy, or as a constant that says where it comes from."""
+"""Every number in the rules has a name: in the policy, or as a constant that says where it comes from."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PLAIN = (0, 1, 2, 100)
 
 
 def named(tree: ast.Module) -> Iterator[ast.AST]:
-    """Parts of a file in which a number has a name or is a place: constants, decorators, slices, formats."""
+    """Parts of a file in which a number has a name or is an index: constants, decorators, slices, formats."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Subscript):
             yield node.slice

@@ -1,4 +1,4 @@
-"""The step model: what a remedy leaves, what that gets back, and how much is in doubt."""
+"""The step model: what a remedy leaves, what that wins back, and how much is in doubt."""
 
 from __future__ import annotations
 

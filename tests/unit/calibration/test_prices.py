@@ -1,4 +1,4 @@
-"""Prices of a machine: kept in a file, ignored when broken, and what predictions make of them."""
+"""Prices of a machine: kept in a file, ignored if broken, and how predictions use them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_figures_that_make_no_sense_are_ignored(tmp_path: Path, value: float) ->
 
 
 def test_a_file_of_another_machine_is_ignored(tmp_path: Path) -> None:
-    """GIVEN a home directory that two machines share WHEN their files have one name THEN the kind decides."""
+    """GIVEN a home directory shared by two machines WHEN their file names are equal THEN the kind decides."""
     path = cache.save(made(), tmp_path)
     path.write_bytes(msgspec.json.encode(made(machine="4 × Some-CPU @ 2 GHz")))
     assert cache.load(made().machine, tmp_path) is None
@@ -158,14 +158,14 @@ def test_an_interpreter_that_cannot_measure_says_why(
 def test_the_measurement_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
     monkeypatch.setattr(measure, "busy_share", lambda: 0.0)
-    monkeypatch.setattr(measure, "is_sane", lambda prices: True)  # a loaded machine is as slow as it is
+    monkeypatch.setattr(measure, "is_sane", lambda prices: True)  # a loaded machine may be slow
     found = measure.measure()
     assert found.machine == cache.machine_kind()
     assert all(value > 0 for name, value in msgspec.structs.asdict(found.prices).items() if name != "torch")
 
 
 def test_measuring_needs_nothing_of_ours(tmp_path: Path) -> None:
-    """The interpreter that trains may have no gpumon: the script must stand alone."""
+    """The interpreter that trains may have no gpumon, so the script must work on its own."""
     script = Path(sdk.__file__).parent / "calibrate.py"
     code = f"import runpy, sys; runpy.run_path({str(script)!r}, run_name='x'); print(sorted(sys.modules))"
     done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)

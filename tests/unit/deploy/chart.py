@@ -1,4 +1,4 @@
-"""Renders the Helm chart without helm: the part of Go templates the chart keeps to, and nothing more.
+"""Renders the Helm chart without helm: only the part of Go templates the chart uses.
 
 Anything else in a template is an error here, so the chart stays as simple as its proof.
 """
@@ -24,12 +24,12 @@ Node = tuple[str, Any]
 
 
 class TemplateError(ValueError):
-    """The template uses something this renderer does not know."""
+    """The template uses something this renderer does not support."""
 
 
 @dataclass
 class Renderer:
-    """A chart with values: `render` gives the documents of one template."""
+    """A chart with values: `render` returns the documents of one template."""
 
     values: dict[str, Any]
     namespace: str = "monitoring"
@@ -125,7 +125,7 @@ def _tokens(source: str) -> list[Node]:
 
 
 def _parse(tokens: list[Node]) -> tuple[list[Node], list[Node]]:
-    """Nodes up to the matching `end`; the tokens after it."""
+    """Nodes up to the matching `end`, and the tokens after it."""
     nodes: list[Node] = []
     while tokens:
         (kind, body), *tokens = tokens

@@ -60,7 +60,7 @@ def test_alertmanager_routes_to_receivers_that_exist_and_names_alerts_that_exist
 
 
 def inhibited(source: str, target: str) -> list[list[str]]:
-    """By which labels `source` silences `target`."""
+    """The labels by which `source` silences `target`."""
     config = yaml.safe_load((PROMETHEUS / "alertmanager.yaml").read_text())
     rules = config["inhibit_rules"]
     return [

@@ -1,4 +1,4 @@
-"""The Helm chart: what it makes for Kubernetes, and that its copies of rules and dashboards are ours."""
+"""The Helm chart: what it creates in Kubernetes, and that its copies of rules and dashboards are ours."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_rules_and_dashboards_are_the_checked_in_ones() -> None:
 
 
 def test_kubectl_can_apply_every_dashboard() -> None:
-    """It keeps what it applied as JSON in an annotation."""
+    """It stores what it applied as JSON in an annotation."""
     for one in Renderer(defaults()).render("dashboards.yaml"):
         assert len(json.dumps(one)) < 262_144, one["metadata"]["name"]
 

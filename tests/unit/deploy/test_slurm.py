@@ -1,4 +1,4 @@
-"""Slurm's hooks, really executed: they do their part and can never fail (that would drain the node)."""
+"""Slurm's hooks, actually executed: they do their part and can never fail (that would drain the node)."""
 
 from __future__ import annotations
 

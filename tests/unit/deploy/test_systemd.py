@@ -1,4 +1,4 @@
-"""The unit: accepted by systemd, well closed, and consistent with the daemon and its folders."""
+"""The unit: accepted by systemd, well locked down, and consistent with the daemon and its folders."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def complains(result: Result, status: str, words: str) -> None:
 
 
 def test_ids_are_promised() -> None:
-    """Scripts use them: a change here breaks somebody."""
+    """Scripts use them: a change here breaks somebody's."""
     assert [item.id for item in all_checks()] == [
         "python",
         "versions",
@@ -113,7 +113,7 @@ def test_a_card_without_driver(context: Context, nouveau: bool, words: str) -> N
     write(context.roots.sys / "bus/pci/devices/0000:01:00.0/vendor", "0x10de\n")
     write(context.roots.sys / "bus/pci/devices/0000:01:00.0/class", "0x030200\n")
     write(context.roots.sys / "bus/pci/devices/0000:01:00.1/vendor", "0x10de\n")
-    write(context.roots.sys / "bus/pci/devices/0000:01:00.1/class", "0x040300\n")  # its sound
+    write(context.roots.sys / "bus/pci/devices/0000:01:00.1/class", "0x040300\n")  # its sound device
     if nouveau:
         write(context.roots.sys / "module/nouveau/version", "")
     result = gpu.driver(context)
@@ -179,7 +179,7 @@ def test_a_ring_directory_that_is_made_later_and_one_that_is_there(context: Cont
     directory.mkdir(mode=0o700)
     (directory / "a.0.ring").write_bytes(b"")
     assert storage.ring_directory(context).facts["rings"] == 1
-    assert os.listdir(directory) == ["a.0.ring"]  # nothing of the check is left behind
+    assert os.listdir(directory) == ["a.0.ring"]  # the check leaves nothing behind
 
 
 def test_a_ring_directory_that_cannot_be(context: Context, tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_somebody_elses_directory(context: Context, monkeypatch: pytest.MonkeyPa
     context.settings.dir[0].mkdir(mode=0o700)
     monkeypatch.setattr("monitor.doctor.storage.os.getuid", lambda: 4242)
     if context.settings.dir[0].stat().st_uid == 0:
-        assert storage.ring_directory(context).status == "PASS"  # root's is trusted
+        assert storage.ring_directory(context).status == "PASS"  # root is trusted
     else:
         complains(storage.ring_directory(context), "WARN", "belongs to uid")
 
@@ -313,7 +313,7 @@ def test_the_socket_in_all_its_states(context: Context, tmp_path: Path) -> None:
 
 
 FRESH = float("inf")
-"""Stands for "now" in a parameter list, which is made long before its test runs."""
+"""Stands for "now" in a parameter list, which is created long before its test runs."""
 
 
 def _snapshot(**changed: Any) -> Snapshot:

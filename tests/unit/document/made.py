@@ -38,7 +38,7 @@ def finding(**more: Any) -> Finding:
 
 
 def run(**more: Any) -> Run:
-    """40 s: 5 s of set-up, 30 s in steps, 3 s behind the last one, 2 s in none."""
+    """40 s: 5 s of set-up, 30 s in steps, 3 s after the last one, 2 s in none."""
     rank = Rank(
         0, "ended", 42, device="cuda:0", steps=400, samples=4000, phases=PHASES, stalls=STALLS,
         last_step_time=1037.0, overhead_ratio=0.001, scalars={"cuda.reserved_bytes": 77.6e9},
@@ -63,7 +63,7 @@ def run(**more: Any) -> Run:
 
 
 def ended_as(state: str, **rank: Any) -> Run:
-    """The same, but it did not come to its end."""
+    """The same, but it did not end normally."""
     whole = run()
     return replace(whole, state=state, ranks=(replace(whole.ranks[0], state=state, **rank),))
 

@@ -1,4 +1,4 @@
-"""Reports and comparisons as documents: whole, safe, and asking for nothing from outside."""
+"""Reports and comparisons as documents: complete, safe, and loading nothing from outside."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HOSTILE = '</title><script>alert(1)</script>"><img src=x onerror=alert(2)>`**|\x
 
 
 class Reader(HTMLParser):
-    """The elements and words of a page; raises when they are not properly nested."""
+    """The elements and words of a page; raises if they are not properly nested."""
 
     def __init__(self, page: str) -> None:
         super().__init__()

@@ -65,7 +65,7 @@ def test_a_trace_has_steps_and_their_phases_on_one_clock() -> None:
 
 
 class Paged:
-    """A source that gives at most a page at a time."""
+    """A source that returns at most one page at a time."""
 
     def steps(self, run: str, *, rank: int = 0, after: int = 0, limit: int = MAX_STEPS) -> Steps:
         return steps(min(limit, 250_000 - after), after + 1)

@@ -31,7 +31,7 @@ def test_figures_are_numbers_and_absent_ones_are_left_out() -> None:
 
 
 def test_a_strangers_run_is_not_tracked() -> None:
-    """Where to write is what the run says: of somebody else's it could be anywhere."""
+    """The run says where to write; somebody else's could name any place."""
     with pytest.raises(UserError, match="another user's"):
         targets(dossier(owner_uid=os.geteuid() + 1, config={"trackers": USED}))
     with pytest.raises(UserError, match="another user's"):

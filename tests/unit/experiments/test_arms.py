@@ -1,4 +1,4 @@
-"""What is tried: read from the command line, or from what advice says."""
+"""What is tried: taken from the command line, or from the advice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slopes against known truth, on loops that are simulated exactly, with the delays a real run would get."""
+"""Slopes against the known truth, on exactly simulated loops, with the delays a real run would get."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HOST, STEPS = 0.004, 12_000
 
 
 class Loop:
-    """Steps in simulated time; `one` makes a step with these delays by place and gives its period."""
+    """Steps in simulated time; `one` makes a step with these delays by place and returns its period."""
 
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
@@ -49,7 +49,7 @@ def test_a_loop_paced_by_the_host_is_critical_everywhere() -> None:
 
 
 def test_a_device_hides_what_the_host_does() -> None:
-    """The host launches ahead of the device: the device's own period knows nothing of the delays."""
+    """The host launches ahead of the device: the device's own period is unaffected by the delays."""
     loop, host, device = Loop(2), 0.0, 0.0
 
     def one(_: int, late: dict[str, float]) -> float:
@@ -63,7 +63,7 @@ def test_a_device_hides_what_the_host_does() -> None:
 
 
 def test_what_a_queue_repays_in_the_next_step_is_hidden() -> None:
-    """Seen from the host: behind the update a delay makes this step longer and the next one shorter."""
+    """Seen from the host: after the update, a delay makes this step longer and the next one shorter."""
     loop, owed = Loop(3), 0.0
 
     def one(_: int, late: dict[str, float]) -> float:
@@ -76,7 +76,7 @@ def test_what_a_queue_repays_in_the_next_step_is_hidden() -> None:
 
 
 def test_a_loader_hides_the_rest_of_the_loop() -> None:
-    """Two batches come together every 12 ms, and the loop needs 4 for each."""
+    """Two batches arrive together every 12 ms, and the loop needs 4 ms for each."""
     loop, now, ready = Loop(4), 0.0, 0.0
 
     def one(step: int, late: dict[str, float]) -> float:
@@ -107,7 +107,7 @@ def test_checkpoints_and_drifts_are_left_out() -> None:
 
 
 def test_a_noisy_loop_gets_longer_delays() -> None:
-    """A millisecond would be lost in steps of 100 ms that differ by 5."""
+    """A millisecond would be lost in steps of 100 ms that vary by 5."""
     loop = Loop(7)
     loop.run(lambda _, late: 0.1 + loop.chance.gauss(0, 0.005) + sum(late.values()))
     assert all(ns > 2_000_000 for _, _, ns in loop.delays)

@@ -16,7 +16,7 @@ from monitor.model.errors import UserError
 
 @pytest.fixture
 def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
-    """The user's folder, where we are, and one of ours."""
+    """The user's folder, which is the current one, and one of ours."""
     own, scratch = tmp_path / "own", tmp_path / "scratch"
     own.mkdir()
     scratch.mkdir()

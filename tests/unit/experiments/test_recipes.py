@@ -1,4 +1,4 @@
-"""The trainers are tuned by their own options."""
+"""The trainers are tuned through their own options."""
 
 from __future__ import annotations
 

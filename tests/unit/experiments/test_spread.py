@@ -1,4 +1,4 @@
-"""Ratios with their intervals, and when they are clear."""
+"""Ratios with their intervals, and when they are conclusive."""
 
 from __future__ import annotations
 

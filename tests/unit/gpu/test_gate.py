@@ -24,7 +24,7 @@ def soon(seconds: float = PATIENCE) -> float:
 
 
 def until(gate: Gate, batch: Batch, good: Callable[[], bool]) -> None:
-    """Look after a batch nobody waits for until it is as wanted."""
+    """Watch a batch nobody waits for until it is as wanted."""
     wait_for(lambda: gate.watch(batch) or good())
     assert good()
 

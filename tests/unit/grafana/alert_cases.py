@@ -1,4 +1,4 @@
-"""What makes each alert fire, and what nearly does. Series are promtool's: `1x40` is 41 times 1."""
+"""What makes each alert fire, and what almost does. Series are promtool's: `1x40` is 41 times 1."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ THIRD = f'{RUN}, rank="2"'
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Series over half an hour (one sample in 30 s), and the alerts that fire after 20 minutes."""
+    """Series over half an hour (one sample every 30 s), and the alerts that fire after 20 minutes."""
 
     what: str
     series: Mapping[str, str]
@@ -39,7 +39,7 @@ ON_CARD = {f'gpumon_gpu_run{{{CARD}, run="r1"}}': "1x60"}
 
 
 def phases(rank: str, **seconds: float) -> dict[str, str]:
-    """Counters of a rank that makes one step a second."""
+    """Counters of a rank that makes one step per second."""
     found = {
         f"gpumon_rank_steps_total{{{rank}}}": "0+30x60",
         f"gpumon_rank_step_mean_seconds{{{rank}}}": "1x60",

@@ -1,4 +1,4 @@
-"""Dashboards as files: fresh, on the grid, complete, and only asking for what exists."""
+"""Dashboards as files: fresh, on the grid, complete, and only querying what exists."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_the_checked_in_files_are_what_the_code_writes(capsys: pytest.CaptureFix
 
 @each_board
 def test_the_sdk_reads_back_what_it_wrote(board: Board) -> None:
-    """Every field is one the schema knows: nothing is lost on the way through its own model."""
+    """The schema knows every field: nothing is lost on the way through its own model."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         again = json.loads(json.dumps(Dashboard.from_json(board), cls=JSONEncoder))
@@ -120,7 +120,7 @@ def test_every_panel_says_what_it_shows(board: Board) -> None:
 
 
 def assert_table(panel: dict[str, Any], where: str) -> None:
-    """Joined by a label every query has, and each shown value column comes from a query."""
+    """Joined by a label every query has; each value column shown comes from a query."""
     steps = {step["id"]: step["options"] for step in panel["transformations"]}
     titles = set(steps["organize"]["renameByName"].values())
     assert {one["matcher"]["options"] for one in panel["fieldConfig"]["overrides"]} == titles, where
@@ -134,7 +134,7 @@ def assert_table(panel: dict[str, Any], where: str) -> None:
 
 @each_board
 def test_job_and_machine_can_be_chosen_and_nothing_can_be_changed(board: Board) -> None:
-    """A provisioned dashboard that was edited loses the edit at the next start."""
+    """Edits to a provisioned dashboard are lost at the next start."""
     assert [one["name"] for one in board["templating"]["list"]][:3] == ["datasource", "job", "instance"]
     assert board["editable"] is False
     assert board["schemaVersion"] == 41, "that of the Grafana in compose.yaml"

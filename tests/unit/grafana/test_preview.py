@@ -1,4 +1,4 @@
-"""The preview's own logic: units, joins and legends, as Grafana would have them."""
+"""The preview's own logic: units, joins and legends, as Grafana does them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_moment_is_shown_as_its_distance() -> None:
 
 
 def test_answers_are_joined_by_the_label_and_sorted() -> None:
-    """GIVEN a run that has a finding and one that has none THEN both are rows, the known value first."""
+    """GIVEN a run with a finding and one without THEN both are rows, the known value first."""
     names = {"run": "Run", "rule": "Finding", "Value #B": "Gain"}
     steps = [
         {"id": "joinByField", "options": {"byField": "run"}},

@@ -1,4 +1,4 @@
-"""Rules: clean for promtool, every alert shown firing and not firing, ids shared with advice."""
+"""Rules: accepted by promtool, every alert shown firing and not firing, ids shared with advice."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ FIRING = """count by (alertname, case) (label_replace(label_replace(
 
 
 def apart(name: str, number: int) -> str:
-    """The same series on a machine, and of a run, of this case's own."""
+    """The same series, on a machine and of a run that only this case uses."""
     return name.replace('"node1"', f'"node{number}"').replace('run="r1"', f'run="r{number}"')
 
 
 def all_cases() -> dict[str, Any]:
-    """All cases in one evaluation: promtool takes its time for each."""
+    """All cases in one evaluation, because promtool is slow for each."""
     series = {apart(name, n): values for n, case in enumerate(CASES) for name, values in case.series.items()}
     fires = [(name, n) for n, case in enumerate(CASES) for name in case.fires]
     samples = [{"labels": f'{{alertname="{name}", case="{n}"}}', "value": 1} for name, n in fires]

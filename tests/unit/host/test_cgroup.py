@@ -76,7 +76,7 @@ def test_v2_throttled_share_of_the_periods(tmp_path: Path) -> None:
     assert reader.read("0::/a\n", 2.0).cpu_throttled_ratio == pytest.approx(0.25)
     assert reader.read("0::/a\n", 4.0).cpu_throttled_ratio == 0.0  # idle: no period has passed
     write(top / "a", cpu__stat="nr_periods 3\nnr_throttled 1\n")
-    assert reader.read("0::/a\n", 6.0).cpu_throttled_ratio is None  # the group was made anew
+    assert reader.read("0::/a\n", 6.0).cpu_throttled_ratio is None  # the group was recreated
 
 
 def test_v2_without_limits(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Containers, pods and Slurm jobs by the spelling of each runtime."""
+"""Containers, pods and Slurm jobs, in each runtime's notation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernel texts into numbers: captured pieces of the real files, and the odd ones among them."""
+"""Kernel texts into numbers: excerpts of the real files, including odd ones."""
 
 from __future__ import annotations
 
@@ -141,11 +141,11 @@ def test_rates_need_two_reads_and_survive_resets() -> None:
     rates = Rates()
     assert rates.per_second("a", 100, 1.0) is None
     assert rates.per_second("a", 150, 3.0) == 25
-    assert rates.per_second("a", 10, 4.0) is None  # the counter began anew
+    assert rates.per_second("a", 10, 4.0) is None  # the counter was reset
     assert rates.per_second("a", 30, 5.0) == 20
     assert rates.per_second("a", 40, 5.0) is None  # no time has passed
     assert rates.per_second("a", None, 6.0) is None
-    assert rates.per_second("a", 50, 7.0) is None  # was absent: a first sight again
+    assert rates.per_second("a", 50, 7.0) is None  # was absent, so it counts as new
 
 
 def test_rates_forget_what_has_gone() -> None:

@@ -17,7 +17,7 @@ from monitor.model.snapshot import encode
 
 
 class Machine:
-    """A /proc and /sys of the test's own."""
+    """A /proc and /sys just for the test."""
 
     def __init__(self, root: Path) -> None:
         self.roots = Roots(proc=root / "proc", sys=root / "sys")
@@ -222,7 +222,7 @@ def test_the_cap_leaves_out_workers_first_and_counts_them(machine: Machine) -> N
     found, left = HostReader(machine.roots, max_processes=4).processes(at(1), RUN, [500])
     assert left == 7
     assert found[0].role == "trainer"
-    assert len(found) == 3  # the GPU process 500 has a place, but has gone
+    assert len(found) == 3  # the GPU process 500 has a place, but is gone
 
 
 def test_delay_accounting_gives_io_wait_where_the_kernel_counts(machine: Machine) -> None:

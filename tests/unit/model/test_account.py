@@ -1,4 +1,4 @@
-"""Where every second went: the parts add up to the run, whatever is known of it."""
+"""Where every second went: the parts add up to the run, however much is known of it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_the_parts_add_up_and_none_is_negative(run: Run) -> None:
 
 
 def test_what_could_be_saved_is_a_part_of_the_steps() -> None:
-    """×2 of 30 s in steps: half of them, and at most two thirds."""
+    """×2 on 30 s in steps: half of them, and at most two thirds."""
     found = account_of(complete(made.run())).avoidable
     assert found is not None
     assert (found.likely, round(found.high, 6), round(found.low, 6)) == (15.0, 20.0, 5.0)

@@ -1,4 +1,4 @@
-"""Facts that every face shares: who computes where, what is starved, superseded, falling, and about whom."""
+"""Facts shared by every face: who computes where, what is starved, superseded, falling, and about whom."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts of single rows: processes on GPUs, ranks beside the slowest, shares of links, ages, past runs."""
+"""Facts of single rows: processes on GPUs, ranks against the slowest, shares of links, ages, past runs."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_other_findings_starve_no_gpu() -> None:
 
 
 def test_a_record_of_the_past_has_its_facts_too() -> None:
-    """The store corrects the state of a run whose daemon died: what follows from it must follow."""
+    """The store corrects the state of a run whose daemon died; facts derived from it must follow."""
     was = run(state="killed", ended=scene.NOW, trend_ratio=0.5, ranks=(rank(0, step=Times(p50=0.1)),))
     done = facts.complete_record(RunRecord(replace(was, condition="running", live=True), (), scene.NOW)).run
     assert (done.condition, done.live, done.trend) == ("killed", False, "collapsed")

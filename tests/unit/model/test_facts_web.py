@@ -1,4 +1,4 @@
-"""Facts that metrics, the page and the commands lay out: memory and processes by run, alarms, staleness."""
+"""Facts shown by metrics, the page and the commands: memory and processes by run, alarms, staleness."""
 
 from __future__ import annotations
 

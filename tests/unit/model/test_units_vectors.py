@@ -1,4 +1,4 @@
-"""The one formatter, held by the vectors that the live page's copy is held to as well."""
+"""The one formatter, checked by the same vectors as the live page's copy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The machine in a line."""
+"""The machine in one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rings for tests: written with the real writer, with times of the test's own choosing."""
+"""Rings for tests: written with the real writer, at times the test chooses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OFFSET = 1_750_000_000 * 10**9
 
 
 class Script:
-    """A training run of made-up steps on a clock of its own."""
+    """A training run of made-up steps on its own clock."""
 
     def __init__(
         self, directory: Path, run: str = "run-1", rank: int = 0, *, file: str = "", **meta: Any
@@ -56,7 +56,7 @@ class Script:
     def end(self, state: int = ring.S_ENDED) -> None:
         self.writer.words[ring.H_ENDED_MONO] = self.clock
         self.writer.close(state)
-        # close() notes the real clock; the script's own one is what the test is about
+        # close() records the real clock; the test is about the script's own
         with open(self.path, "r+b") as file:
             file.seek(ring.H_ENDED_MONO * 8)
             file.write(self.clock.to_bytes(8, "little"))

@@ -1,4 +1,4 @@
-"""Hostile directories: links, pipes, giants, liars and crowds are counted, never believed."""
+"""Hostile directories: links, pipes, giants, liars and crowds are counted, never trusted."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_what_is_not_a_ring_file_is_refused(tmp_path: Path) -> None:
 
 
 def _forged(path: Path, **words: int) -> None:
-    """A ring that is fine but for some header words."""
+    """A ring that is valid except for some header words."""
     Script(path.parent, "forged", file=path.name).writer.close(ring.S_RUNNING)
     with open(path, "r+b") as file:
         for name, value in words.items():
@@ -176,7 +176,7 @@ def test_crowds_are_capped_per_owner_and_in_all(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_crowd_is_taken_in_small_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """GIVEN more rings than are opened in a poll THEN each poll opens some, and all are open in the end."""
+    """GIVEN more rings than are opened in one poll THEN each poll opens some, and in the end all are open."""
     monkeypatch.setattr(discovery, "NEW_PER_POLL", 4)
     for at in range(10):
         Script(tmp_path, f"run-{at}")

@@ -1,4 +1,4 @@
-"""Runs that are over are cheap, and no more of them stay than may."""
+"""Ended runs are cheap, and no more of them stay than allowed."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tests.unit.runs.rings import Script
 
 
 def test_an_ended_run_costs_a_fraction_of_a_live_one(tmp_path: Path) -> None:
-    """GIVEN runs of a thousand steps THEN those that are over take less than a third of the memory of those
-    that live: no figures, no file."""
+    """GIVEN runs of a thousand steps THEN ended ones take less than a third of the memory of live ones: no
+    figures, no file."""
     scripts = [Script(tmp_path, f"run-{at}") for at in range(10)]
     for script in scripts:
         script.steps([2.0 + at % 7 for at in range(1000)])

@@ -1,4 +1,4 @@
-"""Random words anywhere in a ring: the reader neither raises nor produces what cannot be encoded."""
+"""Random words anywhere in a ring: the reader neither raises nor produces anything that cannot be encoded."""
 
 from __future__ import annotations
 

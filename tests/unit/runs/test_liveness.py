@@ -1,4 +1,4 @@
-"""Who is alive, where there is no lock to ask: pid and creation time."""
+"""Whether a process is alive, without a lock to ask: pid and creation time."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_lock_nobody_holds_means_gone(tmp_path: Path) -> None:
 
 def test_a_pid_is_only_believed_of_the_rings_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """GIVEN a ring that claims our own pid, on a file system without locks WHEN its owner is somebody else
-    THEN it is not alive, and never the one who reads it."""
+    THEN it is not alive, and never the process that reads it."""
     script = Script(tmp_path)
     fd = os.open(script.path, os.O_RDONLY)
     found = ring.read_header(fd, os.fstat(fd).st_size)

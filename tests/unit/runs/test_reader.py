@@ -1,4 +1,4 @@
-"""The life of a run in view: endings, expiry, cleaning, growth."""
+"""The life of a visible run: endings, expiry, cleaning, growth."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_a_growing_ring_is_followed(tmp_path: Path) -> None:
 
 
 def test_late_start_gives_the_same_figures(tmp_path: Path) -> None:
-    """GIVEN a reader from the start and one that comes late THEN both say the same."""
+    """GIVEN a reader from the start and one that starts late THEN both say the same."""
     script = Script(tmp_path)
     early = RunReader([tmp_path])
     for _ in range(30):
@@ -167,7 +167,7 @@ def test_a_clock_that_was_set_removes_nothing_and_hides_nothing(tmp_path: Path) 
 
 
 def test_steps_newer_than_the_tick_are_no_steps_of_the_future(tmp_path: Path) -> None:
-    """GIVEN a tick that began ten seconds ago WHEN it comes to the rings THEN what was written since is as
+    """GIVEN a tick that began ten seconds ago WHEN it gets to the rings THEN steps written since then are as
     good as any."""
     script = Script(tmp_path)
     script.clock = time.monotonic_ns() - 10**9
@@ -191,7 +191,7 @@ def test_a_claimed_start_in_the_future_dates_no_step_there(tmp_path: Path) -> No
 
 
 def test_a_late_rank_joins_a_run_that_seemed_to_be_over(tmp_path: Path) -> None:
-    """GIVEN rank 0 has ended and was let go of WHEN rank 1 turns up THEN the run has both, once."""
+    """GIVEN rank 0 has ended and was dropped WHEN rank 1 turns up THEN the run has both, once."""
     first = Script(tmp_path, "run-1", 0, world=2)
     first.steps([1.0] * 5)
     first.end()

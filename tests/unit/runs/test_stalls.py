@@ -1,4 +1,4 @@
-"""Which steps are stalls, what they are called, and what is not one."""
+"""Which steps are stalls, what they are called, and what is not a stall."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_each_cause_has_its_name(tmp_path: Path) -> None:
 
 
 def test_a_loader_that_delivers_in_bursts_is_not_stalling(tmp_path: Path) -> None:
-    """GIVEN eight workers whose batches come together WHEN every eighth step waits THEN it is steady."""
+    """GIVEN eight workers whose batches arrive together WHEN every eighth step waits THEN it is steady."""
     script = Script(tmp_path)
     for number in range(400):
         waits = 200.0 if number % 8 == 0 else 0.1

@@ -26,7 +26,7 @@ def test_at_most_64_windows(tmp_path: Path, seconds: int) -> None:
 
 
 def test_trend_of_a_decaying_run(tmp_path: Path) -> None:
-    """The seed's own symptom: 2052 → 539 samples/s."""
+    """The symptom from the seed document: 2052 → 539 samples/s."""
     script = Script(tmp_path)
     for at in range(600):
         pace = 2052 + (539 - 2052) * min(1.0, at / 500)
@@ -48,8 +48,8 @@ def test_trend_of_a_steady_run_with_validation_is_one(tmp_path: Path) -> None:
 
 
 def test_only_the_first_rank_keeps_a_timeline(tmp_path: Path) -> None:
-    """GIVEN a run of four ranks WHEN it is read THEN the run has the first rank's timeline, whole, and the
-    others keep none: it would never be shown."""
+    """GIVEN a run of four ranks WHEN it is read THEN the run has the first rank's whole timeline, and the
+    others keep none, because it would never be shown."""
     scripts = [Script(tmp_path, rank=rank, world=4) for rank in range(4)]
     reader = RunReader([tmp_path])
     for _ in range(3):

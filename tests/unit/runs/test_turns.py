@@ -1,4 +1,4 @@
-"""A run of very many ranks: its ranks are read in turns, and nothing is lost by that."""
+"""A run with very many ranks: they are read in turns, and nothing is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Automatic instrumentation as a fixture: put in before a test, taken out behind it."""
+"""Automatic instrumentation as a fixture: installed before a test, removed after it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture
 def auto(gpumon_dir: Path) -> Iterator[object]:
-    """A `Recording` of this process; everything it patched is as before when the test is over."""
+    """A `Recording` of this process; everything it patched is restored when the test is over."""
     import torch
 
     from tests.unit.sdk.loops import Recording

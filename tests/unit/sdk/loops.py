@@ -60,7 +60,7 @@ class Recording:
         self.monitor = TrainingMonitor.auto("loop")
 
     def runs(self, loop: Callable[[], Any]) -> list[RingFile]:
-        """Run a loop; gives every ring it left."""
+        """Run a loop; returns every ring it left."""
         loop()
         self.monitor.stop_monitoring()
         assert not self.monitor.recorder.errors

@@ -1,15 +1,15 @@
-"""A script with every name of its author's replaced: what only depends on structure stays as it was."""
+"""A script with every name its author chose replaced: what depends only on structure stays the same."""
 
 from __future__ import annotations
 
 import ast
 
 KEPT = ("self", "cls", "forward")
-"""Names that are not the author's choice: torch calls `forward`."""
+"""Names the author did not choose: torch calls `forward`."""
 
 
 class _Renamer(ast.NodeTransformer):
-    """Variables and attributes are two kinds of names: `train` may be a loader, `model.train()` torch's."""
+    """Variables and attributes are separate: `train` may be a loader, `model.train()` is torch's."""
 
     def __init__(self, names: dict[str, str], attributes: dict[str, str]) -> None:
         self._names, self._attributes = names, attributes
@@ -68,7 +68,7 @@ def _imported(tree: ast.Module) -> set[str]:
 
 
 def renamed(text: str, prefix: str) -> tuple[str, str]:
-    """(the script laid out plainly, the same with other names), line by line alike."""
+    """(the script in plain layout, the same with other names), matching line by line."""
     tree = ast.parse(text)
     names, attributes = _bound(tree)
     others = [

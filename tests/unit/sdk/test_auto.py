@@ -1,4 +1,4 @@
-"""Automatic instrumentation on loops of many shapes: what is a step."""
+"""Automatic instrumentation on loops of many shapes: what counts as a step."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_validation_under_no_grad(auto: Recording) -> None:
 
 
 def test_validation_loader_with_gradients_on(auto: Recording) -> None:
-    """Nobody goes backward from its batches: that is what makes it a validation loader."""
+    """No backward pass uses its batches: that is what makes it a validation loader."""
 
     def loop() -> None:
         net = Net()

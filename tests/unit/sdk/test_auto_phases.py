@@ -1,4 +1,4 @@
-"""Which phase gets the time: by what is called, with or without gradients, not by where it stands in the
+"""Which phase gets the time: decided by what is called, with or without gradients, not by its position in the
 loop."""
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class SlowNet(Net):
 
 
 def last(found: RingFile) -> Record:
-    """A step that is neither the first ones nor the very last, which has no end."""
+    """A step that is neither one of the first nor the very last, which has no end."""
     return found.records[-2]
 
 

@@ -63,7 +63,7 @@ def test_a_gan_is_one_step_for_both(auto: Recording, loader: bool) -> None:
 
 
 def test_several_critic_steps_for_one_of_the_generator(auto: Recording) -> None:
-    """Every batch ends in an update; the generator's own is in the step of its batch."""
+    """Every batch ends in an update; the generator's own belongs to the step of its batch."""
 
     def loop() -> None:
         critic, generator = Net(), Net()
@@ -179,7 +179,7 @@ def test_updates_by_hand_count_from_the_first_on(
 
 
 def test_passes_that_update_nothing_are_no_updates_by_hand(auto: Recording) -> None:
-    """An adversarial example needs a backward pass of its own, and clears the gradients behind it."""
+    """An adversarial example needs its own backward pass, and clears the gradients afterwards."""
 
     def loop() -> None:
         net = Net()
@@ -193,7 +193,7 @@ def test_passes_that_update_nothing_are_no_updates_by_hand(auto: Recording) -> N
 
 
 def test_a_gradient_scaler_that_skips(auto: Recording) -> None:
-    """Its scale is too high at first, and the gradients overflow."""
+    """Its scale is too high at first, so the gradients overflow."""
 
     def loop() -> None:
         net = Net()
@@ -282,7 +282,7 @@ def test_another_optimizer_for_the_same_model_is_the_same_run(auto: Recording) -
 
 
 def test_many_epochs_with_accumulation_across_their_ends(auto: Recording) -> None:
-    """As detectors are trained: an update every fourth batch, the count going on over the epochs."""
+    """As detectors are trained: an update every fourth batch, counting on across epochs."""
     updates = []
 
     def loop() -> None:

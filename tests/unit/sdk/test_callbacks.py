@@ -1,4 +1,4 @@
-"""Callbacks driven in the order their frameworks publish; `python -m tests.frameworks` runs the real ones."""
+"""Callbacks in the order their frameworks document; `python -m tests.frameworks` runs the real ones."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The hot path in C and in Python: the same calls at the same times make the same records, word by word.
 
-The C one is built here with a clock that the test sets, so every nanosecond can be compared.
+The C core is built here with a clock that the test sets, so every nanosecond can be compared.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def test_the_same_calls_make_the_same_records(
 
 
 def test_a_whole_loop(pair: Pair) -> None:
-    """Read as a user would: what is in a record, in both."""
-    steps = FOLD + 8  # more than the ring in memory has slots
+    """Read as a user would: the content of a record, in both."""
+    steps = FOLD + 8  # more than the slots of the ring in memory
     for step in range(steps):
         pair.both("request_batch")
         pair.time.pass_by(300)
@@ -189,7 +189,7 @@ GRADIENTS = {"on": True}
 
 
 def recognizer(module: Any, core: Any) -> Any:
-    """A `Loop` that writes down what it is asked, as the recognizer behind it would hear it."""
+    """A `Loop` that records what it is asked, as the recognizer behind it would hear it."""
 
     class Auto(module.Loop):  # type: ignore[misc, name-defined]
         def begin_training(self) -> None:
@@ -307,7 +307,7 @@ def test_the_usual_path_of_automatic_instrumentation(pair: Pair) -> None:
 
 
 def test_made_without_init_everything_is_harmless(pair: Pair) -> None:
-    """`__new__` alone is what copying and unpickling do."""
+    """Copying and unpickling call only `__new__`."""
     for module in pair.modules[:1]:
         loop = module.Loop.__new__(module.Loop)
         assert loop.usual_request(ITERATOR) is False and loop.call_begins(MODEL) is False
@@ -332,7 +332,7 @@ def test_times_that_overflow_are_harmless(pair: Pair) -> None:
 
 
 def test_a_core_is_freed(native: ModuleType) -> None:
-    """Its views keep their memory, not the core; and nothing holds the ring."""
+    """Its views keep their memory alive, not the core; and nothing holds the ring."""
     core = make(native)
     scratch, slots = core.scratch, core.slots
     held: list[Any] = []

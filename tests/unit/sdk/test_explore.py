@@ -1,4 +1,4 @@
-"""The search in a running training, in simulated time: what is faster stays, what is not or fails goes."""
+"""The search in a running training, in simulated time: what is faster stays; what is not, or fails, goes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sdk.knobs.knob import Flip, Outcome, Place, Switch
 
 
 class Fake(Switch):
-    """Makes steps so many times as long while it is on."""
+    """Makes steps this many times as long while it is on."""
 
     def __init__(self, factor: float, *, fails: bool = False) -> None:
         self.factor = factor
@@ -37,11 +37,11 @@ class Fake(Switch):
 
 
 class Optimizer:
-    """Of no interest to the knobs here."""
+    """Irrelevant to the knobs here."""
 
 
 class Training:
-    """Steps of 10 ms, more or less, in simulated time."""
+    """Steps of about 10 ms, in simulated time."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, **knobs: Fake) -> None:
         self.knobs = knobs

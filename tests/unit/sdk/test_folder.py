@@ -1,4 +1,4 @@
-"""Which folders rings may be in: nobody but their owner, root and the service may replace what is there."""
+"""Which folders rings may be in: only their owner, root and the service may replace what is there."""
 
 from __future__ import annotations
 

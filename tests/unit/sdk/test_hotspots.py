@@ -99,7 +99,7 @@ class Recorder:
 
 
 def test_looking_up_collects_no_garbage(tmp_path: Path) -> None:
-    """WHEN a long file is looked up THEN no collection of the training's objects comes of it."""
+    """WHEN a long file is looked up THEN this triggers no collection of the training's objects."""
     file = source(tmp_path)
     Path(file).write_text(Path(file).read_text() + "value = [(1, 2), (3, 4)]\n" * 2000)
     spots = HotLines()

@@ -20,7 +20,7 @@ HEAVY = {
 
 
 def test_import_is_standard_library_only() -> None:
-    """No site-packages at all (-S), and not a heavy module of the standard library either."""
+    """No site-packages at all (-S), and no heavy module of the standard library either."""
     code = "import sys; from sdk import TrainingMonitor; print(*sys.modules)"
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
     done = subprocess.run(

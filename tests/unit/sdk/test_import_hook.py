@@ -1,4 +1,4 @@
-"""Waiting for a module: it is looked for, found by others, and imported in the end."""
+"""Waiting for a module: it is looked up, found by others, and finally imported."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAME = "waited_for"
 
 
 class Asker(importlib.abc.MetaPathFinder):
-    """As many tools do: asks every other finder, those that ask every other one included."""
+    """Like many tools: asks every other finder, including those that ask every other one."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None

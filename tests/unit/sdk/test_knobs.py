@@ -1,4 +1,4 @@
-"""Knobs in real scripts: what they do to the losses is what their class says, and what cannot be says why."""
+"""Knobs in real scripts: they affect the losses as their class says, and what is impossible says why."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 
 class Scripts:
-    """Runs them as trials; the same one once."""
+    """Runs them as trials; each only once."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -331,7 +331,7 @@ def test_own_cost_is_reported(gpumon_dir: Path) -> None:
             m.lap("forward")
             spin(0.0005)
             m.step()
-    took = time.perf_counter() - began  # looking up the samples of so short a run comes behind its end
+    took = time.perf_counter() - began  # the samples of so short a run are looked up after its end
     summary = m.get_summary()
     assert 0 < summary["overhead_seconds"] < took
     assert summary["overhead_ratio"] is None, "a run of some milliseconds has no typical share"

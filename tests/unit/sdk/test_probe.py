@@ -1,4 +1,4 @@
-"""What the probe finds, and that each part stands alone."""
+"""What the probe finds, and that its parts are independent."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ torch.set_num_threads(1)
 
 @pytest.fixture(autouse=True)
 def nothing_compiled() -> None:
-    """What other tests of this process compiled does not count here: it hides autocast."""
+    """Ignore what other tests of this process compiled, because it hides autocast."""
     if "torch._dynamo.utils" in sys.modules:
         sys.modules["torch._dynamo.utils"].counters.clear()
 
@@ -74,7 +74,7 @@ def slow_collate(samples: list[torch.Tensor]) -> torch.Tensor:
 
 
 def train(loader: DataLoader[Any], *, model: nn.Module | None = None, **options: Any) -> RingFile:
-    """An API loop with one torch model; gives its ring."""
+    """An API loop with one torch model; returns its ring."""
     model = model or nn.Linear(4, 2)
     optimizer = torch.optim.AdamW(model.parameters(), fused=options.get("fused"))
     scaler = torch.amp.GradScaler("cpu", enabled=True) if options.get("scaler") else None
@@ -152,7 +152,7 @@ def test_where_loader_time_goes(gpumon_dir: Path) -> None:
 
 
 class Computing:
-    """A fetcher whose samples are a tenth of a second of arithmetic."""
+    """A fetcher whose samples take a tenth of a second of arithmetic."""
 
     collate_fn = staticmethod(tuple)
 
@@ -165,7 +165,7 @@ class Computing:
 
 @pytest.mark.skipif(not Path("/proc/thread-self/schedstat").exists(), reason="the kernel does not tell")
 def test_a_loader_that_queues_for_a_core_does_not_wait_for_data() -> None:
-    """GIVEN a core that somebody else wants as well WHEN samples are computed THEN all of it is computing."""
+    """GIVEN a core that somebody else wants too WHEN samples are computed THEN it all counts as computing."""
     mine = os.sched_getaffinity(0)
     times = FetchTimes()
     other = None
@@ -275,7 +275,7 @@ def test_a_class_of_the_authors_is_known_by_what_it_is_not_by_its_name() -> None
 
 
 class Subset(Data):
-    """Called like torch's own, and made by code of its author's."""
+    """Named like torch's own, but its author's code."""
 
 
 @pytest.mark.parametrize(
@@ -307,7 +307,7 @@ def test_a_collate_function_is_the_authors_or_a_librarys(collate: Any, own: bool
 
 
 def test_pinning_is_timed_once_a_batch_and_undone() -> None:
-    """The real function of torch, on a batch without tensors: pinning one needs a device."""
+    """torch's real function, on a batch without tensors: pinning one needs a device."""
     module = importlib.import_module("torch.utils.data._utils.pin_memory")
     original = module.pin_memory
     watch = LoaderWatch(dict, lambda: None)
@@ -330,7 +330,7 @@ def test_pinning_is_timed_once_a_batch_and_undone() -> None:
     ],
 )
 def test_the_devices_of_the_parameters(places: list[str], named: list[str]) -> None:
-    """The CPU counts only where no other device has parameters; `meta` stands for a GPU here."""
+    """The CPU counts only if no other device has parameters; `meta` stands for a GPU here."""
     parameters = [nn.Parameter(torch.empty(2, device=place)) for place in places]
     groups = SimpleNamespace(param_groups=[{"params": parameters}])
     assert probe.devices_of(groups) == named

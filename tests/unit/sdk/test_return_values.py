@@ -1,4 +1,4 @@
-"""Functions that return the same in every step are told apart from those that do not."""
+"""Functions that return the same in every step are distinguished from those that do not."""
 
 from __future__ import annotations
 

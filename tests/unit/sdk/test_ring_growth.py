@@ -1,4 +1,4 @@
-"""A ring that grows keeps its records, its slots and the lock that says the writer lives."""
+"""A growing ring keeps its records, its slots and the lock that says the writer is alive."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ print(struct.unpack("hhqqi4x", answer)[0] != fcntl.F_UNLCK)
 
 
 def _locked(path: Path) -> bool:
-    """As the daemon asks, from another process (a process never sees its own lock)."""
+    """Checked like the daemon does, from another process (a process never sees its own lock)."""
     answer = subprocess.run([sys.executable, "-c", ASK, str(path)], capture_output=True, text=True)
     return answer.stdout.strip() == "True"
 

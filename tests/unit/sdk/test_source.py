@@ -1,4 +1,4 @@
-"""Digests of a script's functions: a change of the code shows, a comment does not."""
+"""Digests of a script's functions: they change with the code, not with a comment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stacks of other threads: read whole, named well, and never dangerous."""
+"""Stacks of other threads: read completely, named well, and never dangerous."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ print(len(spots.evaluate().result()) > 0)
 
 @pytest.mark.parametrize(("pure", "samples"), [("0", "3000"), ("1", "100")])
 def test_sampling_generators_that_come_and_go_does_no_harm(pure: str, samples: str) -> None:
-    """Frames that yield and return while they are sampled: walking them ended the process once."""
+    """Frames that yield and return while being sampled: walking them once crashed the process."""
     environment = os.environ | {"GPUMON_PURE": pure}
     done = subprocess.run(
         [sys.executable, "-c", CHURN, samples],

@@ -1,4 +1,4 @@
-"""One implementation of a run's statistics: exact where it can be, and the same in the script and outside."""
+"""One implementation of a run's statistics: exact where possible, and the same in the script and outside."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ Step = tuple[float, dict[int, float], int, int, int]
 
 
 def both(many: list[Step], chunk: int = 1) -> tuple[Summary, Rank]:
-    """The same steps added up in the script, `chunk` at a time, and by a reader of the ended ring."""
+    """The same steps summed in the script, `chunk` at a time, and by a reader of the ended ring."""
     recorder = Recorder()
     for phase in PHASES:
         recorder.totals.use(phase)
@@ -87,7 +87,7 @@ def both(many: list[Step], chunk: int = 1) -> tuple[Summary, Rank]:
 @settings(max_examples=60, deadline=None)
 @given(STEPS, st.integers(1, 64))
 def test_the_summary_and_the_reader_agree_exactly(many: list[Step], chunk: int) -> None:
-    """GIVEN steps without stalls WHEN the script and a reader add them up THEN no figure differs."""
+    """GIVEN steps without stalls WHEN the script and a reader sum them THEN no figure differs."""
     steady = [step for step in many if not step[2] & (ring.F_WARMUP | ring.F_SAMPLED)]
     if len(steady) < 3:
         many = [*many, *([(10.0, {FORWARD: 1.0}, 0, 100, 8)] * 3)]
@@ -125,8 +125,7 @@ def test_validation_is_a_phase_and_no_part_of_a_steps_own_time() -> None:
 
 
 def test_micro_batches_inside_and_outside(gpumon_dir: Path) -> None:
-    """An accumulated step counts once, and its micro-batches are counted as well: in the script and
-    outside."""
+    """An accumulated step counts once, and its micro-batches are counted too: in the script and outside."""
     import torch
     from torch.utils.data import DataLoader
 

@@ -1,4 +1,4 @@
-"""What a step needs and what it does not, told from the source of a loop, never from its author's names."""
+"""What a step needs and what it does not, from the source of a loop, never from its author's names."""
 
 from __future__ import annotations
 
@@ -257,7 +257,7 @@ def statement_facts(file: Path) -> list[tuple[int, str, bool, bool]]:
 
 @pytest.mark.parametrize("path", sorted([*SCRIPTS.glob("*.py"), *CORPUS.glob("*.py")]), ids=lambda p: p.stem)
 def test_other_names_of_the_author_change_no_fact(path: Path, tmp_path: Path) -> None:
-    """GIVEN a script WHEN every name its author chose is another THEN every fact is the same."""
+    """GIVEN a script WHEN every name its author chose is replaced THEN every fact is the same."""
     plain, other = renamed(path.read_text(), "loss_scores_ema")
     first, second = tmp_path / "plain.py", tmp_path / "other.py"
     first.write_text(plain)
@@ -266,7 +266,7 @@ def test_other_names_of_the_author_change_no_fact(path: Path, tmp_path: Path) ->
 
 
 def test_names_that_look_like_jobs_decide_nothing(tmp_path: Path) -> None:
-    """`previous` has "iou" in it, `schema` "ema", `lossless` "loss": the facts are those of the structure."""
+    """`previous` contains "iou", `schema` "ema", `lossless` "loss": only the structure decides the facts."""
     plain, other = renamed(LOOP, "topk_validate_log")
     first, second = tmp_path / "one.py", tmp_path / "two.py"
     first.write_text(plain)
@@ -294,7 +294,7 @@ if __name__ == "__main__":
 
 def test_a_call_of_a_librarys_loop_leads_to_the_update_and_is_no_work_of_its_own(tmp_path: Path) -> None:
     """GIVEN a loop inside a library, started two functions deep WHEN forward and backward were seen below it
-    THEN nothing of the script is work beside the model."""
+    THEN nothing in the script counts as work beside the model."""
     file = tmp_path / "fit.py"
     file.write_text(FITTED)
     stack = "trainer.fit(", "    main()"

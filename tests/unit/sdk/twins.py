@@ -54,7 +54,7 @@ class Time:
 
 
 class Asked:
-    """What a core calls, written down. Stands in for `Recorder`."""
+    """Records what a core calls. Stands in for `Recorder`."""
 
     calls: list[tuple[str, Any]]
     slots: Slots
@@ -142,7 +142,7 @@ class Pair:
 
 
 def words(record: memoryview) -> list[int]:
-    """A record without what it cost: that is another number in C."""
+    """A record without its overhead, which differs in C."""
     return [word for at, word in enumerate(record.tolist()) if at not in (ring.W_OVERHEAD, 0, ring.W_COMMIT)]
 
 

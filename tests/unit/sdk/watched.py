@@ -1,4 +1,4 @@
-"""Scripts as the SDK sees them: sampled stacks given by the lines they lie on, and the facts made of them."""
+"""Scripts as the SDK sees them: sampled stacks given by their lines, and the facts derived from them."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def place(file: str, line: int, module: bool = False) -> Place:
 
 
 def line_of(text: str, fragment: str) -> int:
-    """The only line with a fragment in it."""
+    """The only line that contains a fragment."""
     found = [at for at, line in enumerate(text.splitlines(), 1) if fragment in line]
     assert len(found) == 1, (fragment, found)
     return found[0]
 
 
 def facts(file: Path, *seen: tuple[str, ...], modules: bool = False) -> dict[str, Any]:
-    """What the SDK says about a script of which these stacks were sampled: the phase, then fragments of the
+    """What the SDK says about a script in which these stacks were sampled: the phase, then fragments of the
     lines, innermost first. The line with `backward()` is always seen."""
     text = file.read_text()
     linecache.clearcache()  # a test may write the same file twice

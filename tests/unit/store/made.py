@@ -19,7 +19,7 @@ from monitor.model.snapshot import Snapshot
 def run(
     id: str = "run-1", *, rate: float = 100.0, spread: float = 0.02, data: float = 0.5, **more: Any
 ) -> Run:
-    """A run of 40 stretches of one second at `rate` samples/s, `data` of the time waiting for data."""
+    """A run of 40 windows of one second at `rate` samples/s, `data` of the time waiting for data."""
     wave = [1.0 + spread * (((at * 37) % 21) / 10 - 1.0) for at in range(40)]
     windows = tuple(
         Window(
@@ -46,12 +46,12 @@ def run(
 
 
 def later(id: str = "run-2", **more: Any) -> Run:
-    """The same again, when the first is over."""
+    """The same again, after the first is over."""
     return run(id, **({"started": 2000.0, "ended": 2040.0} | more))
 
 
 def workers(count: int, **loader: Any) -> dict[str, Any]:
-    """A configuration with so many loader workers."""
+    """A configuration with this many loader workers."""
     return {
         "model": {"class": "Net", "parameters": 10},
         "loader": {"dataset_len": 1000, "num_workers": count} | loader,

@@ -40,7 +40,7 @@ def test_ledger(store: Store) -> None:
 
 
 def predict(store: Store, likely: float) -> None:
-    """A tick of a run that is over, whose finding promises this."""
+    """A tick of an ended run whose finding promises this."""
     run = made.run(config=made.workers(0))
     store.append(made.snapshot(NOW, run, findings=(made.finding("a.b", 1.0, likely, 2.0),)))
 
@@ -90,7 +90,7 @@ def test_what_proves_nothing_is_not_kept(store: Store, first: dict[str, Any], se
 
 
 def test_a_finding_that_goes_within_a_live_run_is_not_credited(store: Store) -> None:
-    """GIVEN contention WHEN the neighbours leave and the run is many times as fast THEN nothing is noted."""
+    """GIVEN contention WHEN the neighbours leave and the run speeds up many times THEN nothing is noted."""
     contention = made.finding("compute.contention", 1.0, 1.3, 2.0)
     for second in range(0, 240, 5):
         seen = (contention,) if second < 60 else ()
@@ -111,7 +111,7 @@ def test_a_track_record_is_of_one_kind_of_machine(store: Store) -> None:
 
 
 def test_a_ledger_of_an_older_version_begins_anew(tmp_path: Path) -> None:
-    """GIVEN gains of which nobody kept why WHEN the file is opened THEN they are dropped."""
+    """GIVEN gains without a recorded reason WHEN the file is opened THEN they are dropped."""
     path = tmp_path / "old.db"
     database = sqlite3.connect(path)
     database.executescript(f"{schema.MIGRATIONS[0]} {schema.MIGRATIONS[1]} PRAGMA user_version = 2;")

@@ -1,4 +1,4 @@
-"""Rows of history have an owner, and are never replaced by another's."""
+"""Rows of history have an owner, and are never replaced by somebody else's."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_row_is_replaced_by_its_owner_only(store: Store) -> None:
 
 
 def test_another_users_run_verifies_no_prediction(store: Store) -> None:
-    """GIVEN a prediction for Alice's script WHEN Mallory's run of the same path ends, faster THEN that shows
+    """GIVEN a prediction for Alice's script WHEN Mallory's run of the same path ends, faster THEN that proves
     nothing about it."""
     finding = made.no_workers()
     before = made.run(config=made.workers(0), owner_uid=ALICE)
@@ -54,7 +54,7 @@ def test_another_users_run_verifies_no_prediction(store: Store) -> None:
 
 
 def old_database(path: Path) -> None:
-    """As the fourth version left it: one run with a prediction, its ring and steps."""
+    """As version 4 left it: one run with a prediction, its ring and steps."""
     database = sqlite3.connect(path)
     for at in range(4):
         database.executescript(schema.MIGRATIONS[at])
@@ -96,7 +96,7 @@ def test_an_old_history_keeps_its_rows_until_their_owner_is_known(tmp_path: Path
 
 
 def test_history_is_for_its_owner_alone(tmp_path: Path) -> None:
-    """Also one that was made with another mode."""
+    """Even one that was created with another mode."""
     path = tmp_path / "history.db"
     path.touch(mode=0o644)
     before = os.umask(0)
@@ -122,8 +122,8 @@ def test_bytes_of_a_ring_are_those_of_its_chunks(tmp_path: Path) -> None:
 
 
 def test_a_run_that_cannot_be_kept_costs_nobody_else_a_row(tmp_path: Path) -> None:
-    """GIVEN figures of one user's run that no database can hold THEN the others' rows are written, and it is
-    said whose was not."""
+    """GIVEN figures of one user's run that no database can hold THEN the others' rows are written, and the
+    owner of the missing one is reported."""
     store = Store(tmp_path / "history.db")
     nan = float("nan")
     good, bad = made.run("good", owner_uid=7), made.run("bad", owner_uid=8, samples_per_second=nan)
@@ -152,7 +152,7 @@ def test_a_mistake_in_a_transaction_leaves_none_open(tmp_path: Path) -> None:
 
 
 def test_a_row_that_was_rolled_back_is_written_again(tmp_path: Path) -> None:
-    """GIVEN a run that is over WHEN the disk was full the one time it was written THEN it is kept later."""
+    """GIVEN an ended run WHEN the disk was full the one time it was written THEN it is kept later."""
     store = Store(tmp_path / "history.db")
     snapshot = made.snapshot(NOW, made.run("over"))
 

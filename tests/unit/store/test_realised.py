@@ -1,4 +1,4 @@
-"""Verified gains: what is credited to a remedy, and every way a finding can go that proves nothing."""
+"""Verified gains: what is credited to a remedy, and every way a finding can go away that proves nothing."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_setting_given_as_an_argument_is_still_the_remedy() -> None:
 
 
 def test_another_number_of_epochs_is_no_remedy() -> None:
-    """GIVEN the same script WHEN only --epochs differs and the finding is gone THEN nobody gets credit."""
+    """GIVEN the same script WHEN only --epochs differs and the finding is gone THEN nothing gets credit."""
     before = run(config=workers(0), command="python train.py --epochs 3")
     after = later(rate=120.0, config=workers(0), command="python train.py --epochs 30")
     one = realised(before, after)
@@ -78,7 +78,7 @@ def test_runs_at_the_same_time_prove_nothing() -> None:
 
 
 def test_neighbours_that_left_are_nobodys_merit() -> None:
-    """GIVEN contention WHEN it is gone and the run is 18 times as fast THEN that is no success."""
+    """GIVEN contention WHEN it is gone and the run is 18 times as fast THEN that is not a success."""
     contention = finding("compute.contention", 1.0, 1.3, 2.0)
     one = realised(run(), later(rate=1800.0), contention)
     assert (one.realised, one.not_credited) == (None, "cannot_tell")

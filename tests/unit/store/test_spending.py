@@ -1,4 +1,4 @@
-"""Nobody fills the history for everybody: the largest spender is cut first, and it is said."""
+"""Nobody fills the history for everybody: the largest spender is cut first, and this is reported."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_runs_without_number_are_cut_too(tmp_path: Path) -> None:
 
 
 def test_the_oldest_steps_of_the_largest_go_first(tmp_path: Path) -> None:
-    """GIVEN a history that is too large, mostly Mallory's, Alice's steps the oldest THEN hers stay."""
+    """GIVEN a history that is too large, mostly Mallory's, with Alice's steps the oldest THEN hers stay."""
     store = Store(tmp_path / "history.db")
     write(store, ALICE, 10)
     write(store, MALLORY, 100, "new", first=10_000_001)
@@ -117,7 +117,7 @@ def test_runs_that_fill_the_history_go_before_the_steps_of_others(tmp_path: Path
 def test_predictions_and_series_of_one_owner_have_an_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """GIVEN Mallory starts runs and names phases without end THEN his oldest series and predictions go."""
+    """GIVEN Mallory starts runs and names phases endlessly THEN his oldest series and predictions go."""
     monkeypatch.setattr(retention, "MAX_SERIES", 50)
     monkeypatch.setattr(retention, "MAX_PREDICTIONS", 20)
     store = Store(tmp_path / "history.db")
@@ -141,8 +141,8 @@ def test_predictions_and_series_of_one_owner_have_an_end(
 def test_a_crowd_that_ends_at_once_holds_up_no_tick_and_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """GIVEN many runs of Mallory's and one of Alice's that end in one tick THEN hers is compared with the one
-    before it at once, and his one after the other."""
+    """GIVEN many runs of Mallory's and one of Alice's that end in one tick THEN hers is compared with its
+    predecessor at once, and his one after another."""
     looked: list[str] = []
     monkeypatch.setattr(verify, "verify", lambda store, record: looked.append(record.run.id))
     watch = verify.Verifier(Store(tmp_path / "history.db"))

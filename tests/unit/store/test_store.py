@@ -173,7 +173,7 @@ def test_a_place_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_waited_out(tmp_path: Path, store: Store) -> None:
-    """GIVEN a database that cannot grow WHEN room comes back THEN no step is missing."""
+    """GIVEN a database that cannot grow WHEN there is room again THEN no step is missing."""
     assert store._database is not None
     store._database.execute("PRAGMA max_page_count = 1")
     script = Script(tmp_path)
@@ -213,7 +213,7 @@ def test_maintenance_runs_by_itself(store: Store, monkeypatch: pytest.MonkeyPatc
 def test_a_restarted_reader_knows_what_the_ring_has_overwritten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """GIVEN a ring that has wrapped WHEN the daemon is restarted THEN the whole run's figures stay."""
+    """GIVEN a ring that has wrapped WHEN the daemon is restarted THEN the figures of the whole run remain."""
     monkeypatch.setenv("GPUMON_RING_BYTES", "0")
     script = Script(tmp_path)
     store = Store(tmp_path / "h.db")

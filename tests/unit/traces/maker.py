@@ -1,4 +1,4 @@
-"""Writes small traces in Kineto's form; times are in microseconds, to be added up in the head."""
+"""Writes small traces in Kineto's format; times are in microseconds, easy to add up mentally."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from monitor.traces import Trace, parse
 
 BASE_US = 4_458_676_000_000.0
-"""Traces begin at some large number: precision must not suffer."""
+"""Traces begin at some large number; precision must not suffer."""
 PID, MAIN = 100, 1
 
 
@@ -93,14 +93,14 @@ class Maker:
 
 
 def busy(maker: Maker, *, kernels: int = 200, took: float = 100.0, begin: float = 0.0) -> float:
-    """A healthy stretch: all launched at once, run back to back. Returns its end."""
+    """A healthy stretch: everything launched at once, run back to back. Returns its end."""
     for at in range(kernels):
         maker.launch(begin + at, begin + 50 + at * took, took)
     return begin + 50 + kernels * took
 
 
 def launch_bound(maker: Maker, *, kernels: int = 200, every: float = 100.0, took: float = 20.0) -> None:
-    """A kernel of `took` every `every` microseconds, the host in an operator all the time."""
+    """A kernel of `took` every `every` microseconds, with the host in an operator all the time."""
     for at in range(kernels):
         maker.op("aten::add", at * every, every)
         maker.launch(at * every + 40, at * every + 50, took)

@@ -1,4 +1,4 @@
-"""Busy and idle time: by hand on small traces, and against counting on random ones."""
+"""Busy and idle time: by hand on small traces, and by counting on random ones."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ programs = st.lists(
 
 
 def run(program: Program) -> tuple[Maker, list[tuple[int, int, int]]]:
-    """A host that launches in order, devices streams that run in order; returns (stream, begin, end)."""
+    """A host that launches in order, device streams that run in order; returns (stream, begin, end)."""
     maker = Maker()
     ends: dict[int, int] = {}
     host, kernels = 0, []
@@ -193,7 +193,7 @@ def without_syncs(program: Program) -> float:
 @settings(deadline=None)
 @given(programs)
 def test_the_replay_without_syncs_is_bounded(program: Program) -> None:
-    """By what the host waited and by the idle time: that streams might overlap more is not promised."""
+    """Bounded by the host's waits and by the idle time: no promise that streams might overlap more."""
     report = analyse(run(program)[0].trace())
     device = report.devices[0]
     assert device.savings.sync_seconds <= sum(site.wait_seconds for site in report.syncs) + 1e-12

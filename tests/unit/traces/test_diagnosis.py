@@ -1,4 +1,4 @@
-"""What is said about traces whose cause is known by construction, and what is not."""
+"""What is said, and what is not, about traces whose cause is known by construction."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_launch_bound() -> None:
     assert (finding.id, finding.severity) == ("trace.launch_bound", "warning")
     assert finding.speedup is not None
     assert finding.speedup.high == pytest.approx(5.0, rel=0.01)
-    assert finding.speedup.likely == 1.0  # how much of it goes is not in the trace
+    assert finding.speedup.likely == 1.0  # the trace does not show how much of it would go
 
 
 def test_waiting_for_data() -> None:
@@ -163,7 +163,7 @@ def test_no_finding_promises_more_than_all_idle_time_and_exposed_communication(
 
 
 def rank_of(number: int, lengths: list[float], *, world: int = 3) -> Maker:
-    """Computes 500, then a collective that takes as long as this rank waits in it."""
+    """Computes for 500, then runs a collective that takes as long as this rank waits in it."""
     maker = Maker(rank=number, world=world)
     at = 0.0
     for length in lengths:

@@ -18,7 +18,7 @@ from trainers.recipe import find
 
 
 def numbers_of(name: str) -> list[str]:
-    """The options of a recipe that are numbers."""
+    """The numeric options of a recipe."""
     cls = find(name).config_class
     hints = typing.get_type_hints(cls)
     kinds = {field.name: options.plain_type(hints[field.name])[0] for field in dataclasses.fields(cls)}
@@ -108,7 +108,7 @@ def test_moments_of_another_shape_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_checkpoint_on_a_full_disk_keeps_the_one_before(tmp_path: Path) -> None:
-    # GIVEN a checkpoint, and a disk that takes no more (/dev/full answers every write so)
+    # GIVEN a checkpoint, and a disk that takes no more (/dev/full refuses every write)
     path = tmp_path / "last.pt"
     checkpoint.save(path, {"a": torch.ones(3)})
     real = checkpoint.open if hasattr(checkpoint, "open") else open
@@ -119,7 +119,7 @@ def test_a_checkpoint_on_a_full_disk_keeps_the_one_before(tmp_path: Path) -> Non
             checkpoint.save(path, {"a": torch.zeros(100_000)})
     finally:
         del checkpoint.open  # type: ignore[attr-defined]
-    # THEN the old one is whole and nothing else is left
+    # THEN the old one is intact and nothing else is left
     assert e.value.code == EXIT_FAILED
     assert torch.equal(checkpoint.load(path)["a"], torch.ones(3))
     assert list(tmp_path.iterdir()) == [path]

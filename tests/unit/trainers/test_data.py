@@ -145,7 +145,7 @@ def test_ranks_share_every_batch_and_a_plan_starts_anywhere() -> None:
     batches = [batch.tolist() for batch in whole.iterate(4)]
     shared = [a.tolist() + b.tolist() for a, b in zip(parts[0].iterate(4), parts[1].iterate(4), strict=True)]
     assert shared[:-1] == batches[:-1]
-    assert shared[-1] == batches[-1][:2]  # one of three cannot be shared by two
+    assert shared[-1] == batches[-1][:2]  # of three samples, two ranks can share only two
     assert [batch.tolist() for batch in whole.iterate(4, 30)] == batches[3:]
     sampler = PlanSampler(whole)
     sampler.at(4, 30)
@@ -242,7 +242,7 @@ def test_the_graph_cache_rebuilds_when_data_or_parameters_change(tmp_path: Path)
 
 
 def test_need_is_moved_by_training_data_only(tmp_path: Path) -> None:
-    # GIVEN two runs whose data differ in the validation part alone
+    # GIVEN two runs whose data differ only in the validation part
     needs = []
     for extra in (0.0, 50.0):
         rows = np.random.default_rng(0).normal(size=(200, 3)).cumsum(0)

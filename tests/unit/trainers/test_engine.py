@@ -1,4 +1,4 @@
-"""The engine: accumulation, clipping, resume bit by bit, early stop, memory, NaN."""
+"""The engine: accumulation, clipping, bit-exact resume, early stop, memory, NaN."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def assert_equal(one: dict[str, Tensor], two: dict[str, Tensor]) -> None:
 
 
 def test_accumulated_small_batches_equal_one_large_batch_ragged_tail_included(tmp_path: Path) -> None:
-    # GIVEN a data set that neither 64 nor 16 divides
+    # GIVEN a data set whose size neither 64 nor 16 divides
     large = make("sequence", tmp_path, batch_size=64, sequence_length=11, epochs=1)
     small = make(
         "sequence", tmp_path, batch_size=16, sequence_length=11, gradient_accumulation_steps=4, epochs=1
@@ -52,14 +52,14 @@ def test_accumulated_small_batches_equal_one_large_batch_ragged_tail_included(tm
 def test_a_resumed_run_is_bit_equal_to_an_uninterrupted_one(name: str, rung: str, tmp_path: Path) -> None:
     whole = make(name, tmp_path / "whole", rung=rung, epochs=2)
     whole.fit()
-    # WHEN a second run stops in the middle of the first epoch, and a third goes on from there
+    # WHEN a second run stops in the middle of the first epoch, and a third resumes from there
     half = make(name, tmp_path / "half", rung=rung, epochs=2, max_steps=2)
     half.fit()
     assert half.at.sample > 0
     torch.rand(7)  # whatever happened to the generators in between
     rest = make(name, tmp_path / "half", rung=rung, epochs=2, resume="auto")
     rest.fit()
-    # THEN weights and losses are the same bits
+    # THEN weights and losses are bit-identical
     assert_equal(weights(whole), weights(rest))
     assert half.result.losses + rest.result.losses == whole.result.losses
 
@@ -132,7 +132,7 @@ def test_a_loss_that_is_not_a_number_stops_with_a_sentence(tmp_path: Path) -> No
 
 
 def out_of_memory_above(trainer: Trainer, limit: int) -> None:
-    """Let the loss fail as an allocator does when the batch is larger than `limit`."""
+    """Make the loss fail as an allocator does if the batch is larger than `limit`."""
     original = trainer.recipe.loss
 
     def limited(model: nn.Module, batch: Any) -> Tensor:

@@ -1,4 +1,4 @@
-"""Models and metrics: the fast form equals the plain one; variants are as light as they say."""
+"""Models and metrics: the fast form equals the plain one; variants are as light as they claim."""
 
 from __future__ import annotations
 

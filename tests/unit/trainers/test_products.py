@@ -27,10 +27,10 @@ def measured_names(recipe: str) -> set[str]:
 def test_what_is_slower_here_is_left_off_and_the_losses_stay(
     recipe: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # GIVEN a machine on which every product costs twice the time
+    # GIVEN a machine on which every product doubles the time
     monkeypatch.setattr(products, "_interleaved", lambda on, off: (on(), off(), 2.0, 1.0)[2:])
     trainer = make(recipe, tmp_path, products="auto")
-    # THEN none is on, and training gives the losses it gives with all of them
+    # THEN none is on, and training gives the same losses as with all of them
     assert not trainer.recipe.switches & measured_names(recipe)
     both = make(recipe, tmp_path, products="all")
     assert measured_names(recipe) <= both.recipe.switches

@@ -1,4 +1,4 @@
-"""Recipes on files as users have them, and the engine against the loop one would write by hand."""
+"""Recipes on files as users have them, and the engine against a hand-written loop."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from trainers.tcn.options import TcnConfig
 from trainers.tcn.recipe import TcnRecipe
 
 TOLERANCE = {"tcn": 1e-5, "tom500": 2e-3, "reid": 1e-3, "graph": 1e-4, "sequence": 1e-5}
-"""Relative; other kernels add in another order. Batch norm and a triplet's arg-max amplify it."""
+"""Relative; other kernels add in a different order. Batch norm and a triplet's arg-max amplify that."""
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -28,7 +28,7 @@ def test_all_rungs_train_on_the_same_batches_with_the_same_losses(name: str, tmp
     assert len(naive) == 5
     for rung in ("document", "best"):
         assert losses[rung] == pytest.approx(naive, rel=TOLERANCE[name])
-    if name != "tcn":  # its resident plan speaks of rows, compared below
+    if name != "tcn":  # its resident plan is in rows, compared below
         assert (
             indices(trainers["naive"], 3) == indices(trainers["document"], 3) == indices(trainers["best"], 3)
         )

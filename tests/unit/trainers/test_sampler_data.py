@@ -1,4 +1,4 @@
-"""The P×K sampler over data sets of other people, under our import path and the document's."""
+"""The P×K sampler over other people's data sets, under our import path and the document's."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Recorded:
 
 
 class Read:
-    """Nothing but items: images by modality, None where one is missing."""
+    """Nothing but items: images by modality, None for a missing one."""
 
     def __len__(self) -> int:
         return len(PEOPLE)

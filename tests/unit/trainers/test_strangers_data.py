@@ -1,4 +1,4 @@
-"""Data as strangers have it: dates, gaps, text, odd sizes, corrupt files. A test or more per recipe."""
+"""Strangers' data: dates, gaps, text, odd sizes, corrupt files. At least one test per recipe."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def write_people(folder: Path, modalities: tuple[str, ...] = ("rgb", "nir", "tir
             for sample in range(4):
                 path = folder / modality / f"person{identity}" / f"{sample}.png"
                 path.parent.mkdir(parents=True, exist_ok=True)
-                size = (8 + identity, 16 + sample)  # every picture another size
+                size = (8 + identity, 16 + sample)  # every picture a different size
                 Image.new("RGB", size, (identity * 30, sample * 60, 99)).save(path)
 
 

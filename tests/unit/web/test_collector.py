@@ -1,4 +1,4 @@
-"""prometheus-client is the measure: what our writer writes is what the client makes of the same snapshot."""
+"""prometheus-client is the reference: our writer writes what the client makes of the same snapshot."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def odd() -> Snapshot:
 @pytest.mark.parametrize("openmetrics", [False, True], ids=["text", "openmetrics"])
 @pytest.mark.parametrize("snapshot", [scene.snapshot(), odd()], ids=["scene", "odd"])
 def test_our_page_is_the_clients_byte_for_byte(snapshot: Snapshot, openmetrics: bool) -> None:
-    """GIVEN a snapshot WHEN the client and our writer write it THEN no byte differs, also when our writer
-    uses its lines again."""
+    """GIVEN a snapshot WHEN the client and our writer write it THEN no byte differs, even when our writer
+    reuses its lines."""
     generate = generate_openmetrics if openmetrics else generate_latest
     theirs = generate(registry(snapshot)).decode().splitlines()
     writer = Writer(FAMILIES, openmetrics=openmetrics)
@@ -51,7 +51,7 @@ def test_our_page_is_the_clients_byte_for_byte(snapshot: Snapshot, openmetrics: 
 
 
 def test_a_registry_knows_the_names_before_there_is_a_snapshot() -> None:
-    """GIVEN a collector whose snapshots fail WHEN it is registered THEN nobody asks it for one, and a second
+    """GIVEN a collector whose snapshots fail WHEN it is registered THEN it is not asked for one, and a second
     collector with the same names is refused."""
 
     def none() -> Snapshot:
@@ -64,7 +64,7 @@ def test_a_registry_knows_the_names_before_there_is_a_snapshot() -> None:
 
 
 def test_the_page_has_what_the_client_says_of_the_process() -> None:
-    """The names are the client's, so that anybody's dashboards of processes work."""
+    """The names are the client's, so that common process dashboards work."""
     page = Metrics(Own(), Limits()).page(scene.snapshot(), openmetrics=False).plain.decode()
     found = {family.name for family in parse_text(page)}
     wanted = {"process_cpu_seconds", "process_resident_memory_bytes", "process_start_time_seconds"}

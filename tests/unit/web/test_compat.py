@@ -46,8 +46,8 @@ DOCUMENTED = {
     "DCGM_FI_PROF_PCIE_TX_BYTES": ("gauge", "B/s", 1e9),
     "DCGM_FI_PROF_PCIE_RX_BYTES": ("gauge", "B/s", 2e9),
 }
-"""Name, type and unit as etc/default-counters.csv and etc/dcp-metrics-included.csv of dcgm-exporter 4
-document them, and what the scene's GPU has in that unit."""
+"""Name, type and unit as documented in etc/default-counters.csv and etc/dcp-metrics-included.csv of
+dcgm-exporter 4, and the value of the scene's GPU in that unit."""
 
 
 def render(snapshot: Snapshot, *, openmetrics: bool = False) -> str:
@@ -61,7 +61,7 @@ def test_every_documented_counter_is_there_in_its_unit() -> None:
     for name, (kind, unit, expected) in DOCUMENTED.items():
         assert f"# TYPE {name} {kind}\n" in page
         assert unit in page.partition(f"# HELP {name} ")[2].partition("\n")[0]
-        parsed = name if kind == "gauge" else f"{name}_total"  # so prometheus-client calls every counter
+        parsed = name if kind == "gauge" else f"{name}_total"  # prometheus-client's name for every counter
         assert value(page, parsed, gpu="0") == pytest.approx(expected), name
         assert f"\n{name}{{" in page
 

@@ -1,4 +1,4 @@
-"""Who may read: names of this machine and addresses; nobody through a name of his own."""
+"""Who may read: names of this machine and addresses; nobody through a name of their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Basic auth under attack: what it costs is bounded, and its clock says nothing."""
+"""Basic auth under attack: its cost is bounded, and its timing reveals nothing."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def ask(auth: BasicAuth, *headers: tuple[bytes, bytes]) -> int:
 def seconds_of(passwords: Passwords, user: str) -> float:
     times = []
     for _ in range(7):
-        begin = time.thread_time()  # CPU time: what else the machine does is not in it
+        begin = time.thread_time()  # CPU time, which other load on the machine does not affect
         assert not passwords.fit(user, b"wrong")
         times.append(time.thread_time() - begin)
     return statistics.median(times)

@@ -1,4 +1,4 @@
-"""`/metrics` is read by others' parsers: what we write must mean the same to them."""
+"""Other parsers read `/metrics`: what we write must mean the same to them."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_openmetrics_ends_with_eof_and_has_exemplars_of_run_and_step() -> None:
 
 
 def test_every_family_has_a_sample_in_the_scene() -> None:
-    """A family nothing can fill would be a promise nobody keeps."""
+    """A family nothing can fill would be an empty promise."""
     page = render(scene.snapshot())
     missing = {family.name for family in FAMILIES if f"# TYPE {family.name} " not in page}
     assert missing == {
@@ -259,8 +259,8 @@ def test_a_page_is_rendered_once_per_snapshot_and_format() -> None:
 
 
 def test_the_next_page_is_made_ahead_for_who_asked_for_the_last() -> None:
-    """GIVEN somebody who asked for a page WHEN there is another snapshot THEN its page is there, in the same
-    format, before it is asked for; and no longer when nobody did."""
+    """GIVEN somebody who asked for a page WHEN there is another snapshot THEN its page is ready, in the same
+    format, before it is asked for; and not if nobody asked for the last one."""
     metrics = Metrics(Own(), Limits())
     metrics.prepare(scene.snapshot(1))
     assert not metrics._pages
@@ -275,8 +275,8 @@ def test_the_next_page_is_made_ahead_for_who_asked_for_the_last() -> None:
 
 @undisturbed
 def test_rendering_again_uses_the_lines_it_has() -> None:
-    """Ratios within one test: a page like the last one costs less than the first, and four times the GPUs
-    do not cost much more than four times as much."""
+    """Ratios within one test: a page like the last one costs less than the first, and four times the GPUs do
+    not cost much more than four times as much."""
     few, many = (scene.changed(gpus=tuple(scene.gpu(n) for n in range(count))) for count in (8, 32))
     rounds = [_render_times(many, few) for _ in range(5)]
     fresh, again, small = map(min, zip(*rounds, strict=True))

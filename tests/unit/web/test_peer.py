@@ -1,4 +1,4 @@
-"""Who is at the other end of a connection, by the kernel's word."""
+"""Who is at the other end of a connection, according to the kernel."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What is left of a run for somebody it is not for. Every text of the model is public by this list, or it
-is the owner's: a new one fails the test until it is decided."""
+"""What remains of a run for a viewer who does not own it. Every text of the model is either public, by this
+list, or the owner's: a new one fails the test until that is decided."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ PUBLIC = {
     "Speedup": set(),
     "FindingGroup": {"rule"},
 }  # fmt: skip
-"""Whatever else is text is for the owner: commands, paths, lines of code, sentences that may quote them."""
+"""All other text is for the owner: commands, paths, lines of code, sentences that may quote them."""
 QUOTING = ("hotspots", "work", "sites", "keeps", "per_epoch", "source", "env", "a key of a later version")
-"""Of a run's configuration."""
+"""Keys of a run's configuration that may quote the user's code."""
 
 
 def marked(struct: Any, **known: Any) -> Any:
-    """One of these with a mark of its own in every field that is text."""
+    """One of these, with a distinct mark in every text field."""
     hints = typing.get_type_hints(struct)
     texts = {
         name: f"{MARK}{struct.__name__}.{name}"

@@ -1,6 +1,6 @@
 """The functions and classes of `torch._C` that a CPU build lacks, for the stand-in device.
 
-Each name gets a function object of its own: torch's compiler keeps a table by object.
+Each name gets its own function object, because torch's compiler keeps a table by object.
 """
 
 import os
@@ -12,7 +12,7 @@ NAME = "stand-in device"
 
 
 class DeviceProperties:
-    """What torch.cuda.get_device_properties answers."""
+    """What torch.cuda.get_device_properties returns."""
 
     def __init__(self, index: int, total_memory: int) -> None:
         self.name = NAME
@@ -121,7 +121,7 @@ def _memory(native: Any, speeds: dict[str, Any]) -> dict[str, Any]:
 
 
 def _graphs(native: Any, speeds: dict[str, Any]) -> dict[str, Any]:
-    """Capture does not exist here: nothing is ever being captured, and to begin one is an error."""
+    """There is no capture here: nothing is ever being captured, and beginning one is an error."""
 
     class Graph:
         def __new__(cls, *args: Any, **kwargs: Any) -> "Graph":

@@ -1,7 +1,7 @@
 """Gives torch its `cuda` device while torch is being imported.
 
-Torch asks once whether there is CUDA, while its C half starts; so the library with the answer is loaded
-before that. The rest of the device needs the C half: it is added after it. The marks in the loop need all of
+Torch asks only once whether there is CUDA, while its C half starts, so the library with the answer is loaded
+before that. The rest of the device needs the C half and is added after it. The marks in the loop need all of
 torch.
 """
 

@@ -1,4 +1,4 @@
-"""torch.profiler with ProfilerActivity.CUDA: a CPU build says it has none, the stand-in's plug-in has."""
+"""torch.profiler with ProfilerActivity.CUDA: a CPU build claims to have none; our plug-in provides it."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Storages on the device: a CPU build cannot make them by themselves, but a tensor's storage will do."""
+"""Storages on the device: a CPU build cannot create them directly, but a tensor's storage will do."""
 
 from typing import Any
 

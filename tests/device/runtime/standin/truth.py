@@ -1,4 +1,4 @@
-"""What really happened: NVML's readings meanwhile, `truth-<pid>.json` and `trace-<pid>.json` at the end."""
+"""What really happened: NVML readings meanwhile; `truth-<pid>.json` and `trace-<pid>.json` at the end."""
 
 import atexit
 import itertools
@@ -28,7 +28,7 @@ def tell(torch: Any, native: Any) -> None:
 
 
 def write(native: Any, folder: Path, devices: int) -> None:
-    """On demand too: `standin.truth.write(sys.modules["gpumon_standin"], folder, 1)`."""
+    """Also on demand: `standin.truth.write(sys.modules["gpumon_standin"], folder, 1)`."""
     left_out = native.write_trace(str(folder / f"trace-{os.getpid()}.json"), TRACE_LIMIT)
     truth = {
         "stand_in": True,
@@ -53,13 +53,13 @@ def _device(native: Any, index: int) -> dict[str, Any]:
         "index": index,
         "whole": whole,  # from the first kernel to the end of all work
         "steady": rest[0] if rest else None,
-        "steps": rest[1:],  # host time from optimizer step to optimizer step
+        "steps": rest[1:],  # host time from one optimizer step to the next
         "memory_peak": stats["allocated_bytes"]["all"]["peak"],
     }
 
 
 def _steady(native: Any, index: int, marks: list[int]) -> tuple[int, int]:
-    """From the moment the device is done with the first steps until it is done with the last one: the work of
-    exactly the steps between, however far the host runs ahead."""
+    """From when the device is done with the first steps until it is done with the last one: exactly the work
+    of the steps in between, however far the host runs ahead."""
     warm = marks[min(WARM_STEPS, len(marks) // 4)]
     return native.done_with(index, warm), native.done_with(index, marks[-1])

@@ -1,5 +1,5 @@
-"""torchvision for a CUDA build of torch, beside ours, which is not one: its compiled operators cannot be
-loaded, and its Python part wants to know of two of them."""
+"""For a torchvision built for CUDA beside our torch, which is not: its compiled operators cannot be loaded,
+but its Python part needs two of them to exist."""
 
 import importlib.util
 from pathlib import Path
@@ -9,7 +9,7 @@ _ARGUMENTS = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
 
 
 def declare(torch: Any) -> None:
-    """Before torchvision is imported; nothing where its own operators can be loaded."""
+    """Call before importing torchvision; does nothing if its own operators can be loaded."""
     if _is_for_cuda():
         for name in ("nms", "qnms"):
             torch.library.define(f"torchvision::{name}", _ARGUMENTS)

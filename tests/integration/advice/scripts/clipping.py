@@ -1,4 +1,4 @@
-"""A deep narrow network with clipped gradients: many small parameters, so that clipping takes its time."""
+"""A deep, narrow network with clipped gradients: many small parameters, so that clipping takes a while."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""REINFORCE on a toy balance task: the action of each moment is drawn by the policy."""
+"""REINFORCE on a toy balancing task: the policy draws each action."""
 
 import torch
 from torch import nn

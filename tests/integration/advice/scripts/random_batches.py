@@ -1,4 +1,4 @@
-"""Batches drawn at random by a permutation of everything, which is slow but never a constant."""
+"""Batches drawn at random through a permutation of everything, which is slow but never constant."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""A host and an asynchronous device on one clock: what a loop does on them, and what is true about it."""
+"""A host and an asynchronous device on one clock: what a loop does on them, and the truth about it."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ US = 1000
 
 @dataclass
 class Machine:
-    """Times in ns. `idle` is what the device waited, by the phase the host was in meanwhile."""
+    """Times in ns. `idle` is how long the device waited, by the host's phase at the time."""
 
     now: int = 10**9
     done: int = 10**9
-    """When the device has finished what it was given."""
+    """When the device will have finished what it was given."""
     phase: int = 0
     idle: dict[int, int] = field(default_factory=dict)
     work: dict[int, int] = field(default_factory=dict)
     launched: list[tuple[int, int, int]] = field(default_factory=list)
     drift: float = 0.0
-    """By how much the device's clock is faster."""
+    """How much faster the device's clock runs."""
     answers: bool = True
     events: int = 0
 

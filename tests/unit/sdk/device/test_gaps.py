@@ -24,12 +24,12 @@ PROGRAM = st.lists(
 
 @dataclass
 class Played:
-    """A program on one stream: launches come when the host has come to them, work runs one after another."""
+    """A program on one stream: launches arrive when the host gets to them, work runs in sequence."""
 
     now: int = 0
     done: int = 0
     idle: int = 0
-    """Of the device between its first work and its last, copies not counted."""
+    """Idle time of the device between its first and last work, copies not counted."""
     seen: Activity = field(default_factory=lambda: Activity([], [], [], []))
 
     def work(self, kind: str, length: int) -> None:
@@ -61,8 +61,8 @@ def play(program: list[tuple[str, int]], waits: bool = True) -> Played:
 
 @given(PROGRAM)
 def test_idle_time_by_cause(program: list[tuple[str, int]]) -> None:
-    """GIVEN any program THEN its gaps are what the device was idle and copying, and the program without its
-    waits is shorter by what they are said to cost at least, and at most by all of them."""
+    """GIVEN any program THEN its gaps equal the device's idle and copy time, and without its waits the
+    program is shorter by at least what they are said to cost and at most by all of them."""
     played = play(program)
     found = {name: value * 1e9 for name, value in causes(played.seen, 0, played.done, steps=1).items()}
     copied = sum(copy.end - copy.begin for copy in played.seen.copies)

@@ -145,7 +145,7 @@ def test_random_programs(
     phases: list[tuple[int, list[tuple[int, int, bool]]]],
     committed_first: bool,
 ) -> None:
-    """GIVEN any loop WHEN its kernels are known THEN idle time by phase is what it was."""
+    """GIVEN any loop WHEN its kernels are known THEN the idle time by phase is right."""
     machine = Machine()
     window = KernelWindow(lambda: pytest.fail("not in this test"), lambda flags: None)
     window._done = True
@@ -195,7 +195,7 @@ def test_kernels_by_the_phase_that_launched_them() -> None:
     ]
     kernels = [
         Kernel(begin=150, end=190, launched=110),
-        Kernel(begin=170, end=210, launched=120),  # beside the first
+        Kernel(begin=170, end=210, launched=120),  # parallel to the first
         Kernel(begin=290, end=330, launched=250),
         Kernel(begin=600, end=900, launched=550),  # after the window
         Kernel(begin=460, end=480, launched=420),
@@ -220,7 +220,7 @@ def test_an_exchange_counts_where_nothing_else_runs() -> None:
 
 
 def test_gaps_by_cause() -> None:
-    """GIVEN a gap behind a wait, one behind a copy and one behind nothing THEN each is what it was."""
+    """GIVEN a gap after a wait, one after a copy and one after nothing THEN each gets its cause."""
     kernels = [
         Kernel(begin=0, end=100, launched=0),
         Kernel(begin=130, end=200, launched=120),  # the host had waited from 90 to 110
@@ -256,7 +256,7 @@ def test_an_evaluation_the_window_did_not_see_is_not_taken_for_gaps(monkeypatch:
 
 
 def test_a_pause_of_the_host_is_idle_time() -> None:
-    """GIVEN steps in which Python collects garbage for long THEN the device's time in them is no mystery."""
+    """GIVEN steps in which Python collects garbage for long THEN the device's time in them is explained."""
     window = {FORWARD: PhaseWork(5 * MS, 5 * MS), BETWEEN: PhaseWork(0, 100 * US)}
     parts = [Piece(FORWARD, 5 * MS, 0, True), Piece(BETWEEN, 40 * MS, 0, True)]
     assert idle_by_phase(parts, window) is None
