@@ -142,8 +142,8 @@ class StepModel:
         return self.lanes.gain(edit, least=change.batch * loaded.loader_period(own))
 
     def loader_period(self, own: float) -> float:
-        """Seconds in which the workers, if any, make a batch. The host needs a core for its `own` seconds; the
-        time it spent on data is not part of those, since that work is now the workers'."""
+        """Seconds in which the workers, if any, make a batch. The host needs a core for its `own` seconds,
+        without the time it spent on data: that work is now the workers'."""
         if self.workers <= 0:
             return 0.0
         on_cores = (own + self.work * self.work_cpu) / max(self.cores, LEAST_CORES)
