@@ -32,12 +32,12 @@ def check(run: RunContext, findings: list[Finding]) -> Advice | None:
         return None
     name = max(run.phases, key=lambda phase: run.phases[phase])
     share = run.share(name)
-    unexplained = sum(run.share(phase) for phase in UNNAMED if phase not in run.forward_phases)
+    unexplained = _unexplained(run)
     checks = sum(rule.scope != "closing" for rule in all_rules())
     return Advice(
-        title=f"{_few(run)}{checks} checks, none fired; {units.percent(run.compute_share)} of the time is "
-        f"{_passes(run)}, {units.percent(unexplained)} unexplained",
-        remedy=f"The next limit is {_limit(run, name)} ({units.percent(share)} of the step in {name}).",
+        title=f"{_few(run)}{checks} checks, none fired; {_time(run, unexplained)}",
+        remedy=_closer_look(run)
+        or f"The next limit is {_limit(run, name)} ({units.percent(share)} of the step in {name}).",
         evidence={
             "checks": checks,
             "step_seconds": run.period,
@@ -49,6 +49,33 @@ def check(run: RunContext, findings: list[Finding]) -> Advice | None:
         },
         severity="healthy",
     )
+
+
+def _idle(run: RunContext) -> float | None:
+    """Share of the time in which the GPU has no work, if its own time was measured."""
+    return run.device.starved_ratio if run.device else None
+
+
+def _unexplained(run: RunContext) -> float:
+    """Share of the time that no phase names; on a GPU, the time it has no work."""
+    idle = _idle(run)
+    if idle is not None:
+        return idle
+    return sum(run.share(phase) for phase in UNNAMED if phase not in run.forward_phases)
+
+
+def _time(run: RunContext, unexplained: float) -> str:
+    if _idle(run) is not None:
+        return f"the GPU has no work for {units.percent(unexplained)} of the time"
+    shares = units.percent(run.compute_share), units.percent(unexplained)
+    return f"{shares[0]} of the time is {_passes(run)}, {shares[1]} unexplained"
+
+
+def _closer_look(run: RunContext) -> str:
+    """For a GPU that waits although no check fired: nothing is promised, but it is not called fine either."""
+    if (_idle(run) or 0.0) < run.policy.starved_share:
+        return ""
+    return f"What keeps the GPU waiting is not known: `gpumon profile {run.run.id}` shows its gaps."
 
 
 def _few(run: RunContext) -> str:

@@ -320,3 +320,16 @@ def test_a_gap_that_may_be_the_work_of_another_device_promises_nothing() -> None
     run = on_device(PASSES, LAUNCH_BOUND, config={**FP32, "devices": ["cuda:0", "cuda:1"]})
     assert run.untimed_devices == ("cuda:1",)
     assert all(finding.speedup is None for finding in found(run).values())
+
+
+def test_a_gpu_that_waits_for_reasons_unknown_is_not_called_fine() -> None:
+    """GIVEN a GPU without work for 27 % of the time WHEN no rule knows why THEN the verdict says so."""
+    fast = {"precision": {"autocast": True}, "model": {"dtype": "bfloat16", "compiled": True}}
+    unclear = msgspec.structs.replace(BUSY, starved_ratio=0.27, bound="unknown")
+    run = on_device(PASSES, unclear, config=fast)
+    only = found(run)
+    assert list(only) == ["healthy.ok"]
+    assert "the GPU has no work for 27 % of the time" in only["healthy.ok"].title
+    assert "gpumon profile" in only["healthy.ok"].remedy.summary
+    busy = found(on_device(PASSES, BUSY, config=fast))["healthy.ok"]
+    assert "no work for 2 %" in busy.title and "gpumon profile" not in busy.remedy.summary
