@@ -83,7 +83,7 @@ def _about_run(context: RunContext, rule: Rule, errors: Errors, *said: list[Find
 
 
 def _judged(context: RunContext, rule: Rule, advice: Advice | None, errors: Errors) -> list[Judged]:
-    if advice is None:
+    if advice is None or _waits_for_the_device(context, advice):
         return []
     model = context.model if advice.gain is not None and not context.lanes_contradict else None
     finding = make(rule, advice, context.policy, model, context.run.id, errors.get(rule.id))
@@ -92,6 +92,14 @@ def _judged(context: RunContext, rule: Rule, advice: Advice | None, errors: Erro
     if finding is not None and context.run.state in FAILED:
         finding = replace(finding, speedup=None, share=None)
     return [] if finding is None else [Judged(finding, rule.suppresses, advice.gain)]
+
+
+def _waits_for_the_device(context: RunContext, advice: Advice) -> bool:
+    """The device has work nearly all the time, but there is no replay to tell the host's work from its
+    waiting: what would only save the host's time is then no cause."""
+    device = context.device
+    busy = context.lanes_contradict and device is not None and device.bound == "device"
+    return busy and advice.gain is not None and not computes_on_device(advice.gain.most)
 
 
 def _backing(context: RunContext, advice: Advice) -> VerifiedOn:

@@ -13,7 +13,7 @@ from typing import Any
 
 from monitor.advice.context.hotspot import Hotspot, hotspot
 from monitor.advice.context.machine import Point
-from monitor.advice.context.work import Work, work
+from monitor.advice.context.work import Work, whole_evaluations, work
 from monitor.model.gpu import Gpu
 from monitor.model.host import Process
 from monitor.model.policy import Policy
@@ -181,7 +181,7 @@ class RunFigures:
         """The loop's work by statement, most expensive first."""
         raw = self.setting("work")
         found = [one for one in map(work, raw) if one] if isinstance(raw, list) else []
-        return tuple(sorted(found, key=lambda one: -self.hot_seconds(one)))
+        return tuple(sorted(whole_evaluations(found), key=lambda one: -self.hot_seconds(one)))
 
     def piece(self, spot: Hotspot) -> Work | None:
         """The piece of work a hot line belongs to."""

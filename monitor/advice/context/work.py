@@ -7,11 +7,15 @@ again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from os.path import basename
 from typing import Any
 
+VALIDATE, UNNAMED = "validate", ("between", "other")
+"""The phase of evaluation, and those that no mark of the loop names."""
+UNUSED = "metrics"
+"""The job of work whose result no step needs and that calls no library function known for a job."""
 LONGEST_SHOWN = 70
 """Characters of a code line shown in a sentence."""
 SHARE_LIMIT = 1.5
@@ -92,6 +96,19 @@ class Work:
         owner = f", in `{self.function}`" if self.function and self.function != "<module>" else ""
         shown = self.code if len(self.code) <= LONGEST_SHOWN else self.code[: LONGEST_SHOWN - 1] + "…"
         return f"`{shown}` ({self.place}{owner})"
+
+
+def whole_evaluations(pieces: Iterable[Work]) -> list[Work]:
+    """A call that evaluates is evaluation from beginning to end: reading the total on its last line is in no
+    phase of its own, but goes with the rest."""
+    pieces = list(pieces)
+    evaluating = {(one.file, one.line) for one in pieces if one.phase == VALIDATE and one.needed == "no"}
+    return [
+        replace(one, job=VALIDATE)
+        if (one.file, one.line) in evaluating and one.phase in UNNAMED and one.job in ("", UNUSED)
+        else one
+        for one in pieces
+    ]
 
 
 def work(item: Any) -> Work | None:

@@ -11,19 +11,23 @@ Gain: the step replayed without its waits. The wait itself is the device finishi
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 from monitor.advice.context.run import RunContext
 from monitor.advice.evidence import hot_lines
 from monitor.advice.evidence.side_jobs import SideJob, side_job
+from monitor.advice.evidence.waits import selects
 from monitor.advice.prediction.gain import Bounds, plain_ratio
 from monitor.advice.prediction.limit import share_of
 from monitor.advice.prediction.step_model import Change, Saving, scaled
 from monitor.advice.rule import Advice, rule
 from monitor.model import units
+from monitor.model.finding import Effect
 
 MANY_READS = 8
 """From this many reads per step, making and reading the values is what the lines are for."""
+LEAST_READS = 0.5
+"""With fewer reads per step than this they are not made every step."""
 GPU_SAVED, CPU_SAVED = Bounds(low=0.16, likely=0.4, high=1.0), Bounds(low=0.36, likely=0.9, high=1.0)
 """Share of the reading that is saved; on a GPU part of the wait is work that must be done anyway.
 Judgement."""
@@ -62,10 +66,7 @@ def _on_device(run: RunContext) -> Advice | None:
     return Advice(
         title=f"Synchronising every step: {units.whole(device.syncs)} waits for the GPU a step leave it "
         f"without work for {units.seconds(cost)} ({units.percent(share)}){where}",
-        remedy="Keep the value as a tensor (`running += loss.detach()`) and read it every 100 steps.",
-        effect="identical",
-        price="values known only every 100 steps",
-        avoid="Reading a value less often that decides something in the loop, as a check for NaN.",
+        **_remedy(line),
         evidence={
             "syncs_per_step": device.syncs,
             "idle_after_syncs_seconds": cost,
@@ -76,6 +77,31 @@ def _on_device(run: RunContext) -> Advice | None:
         because="the time in which the GPU has no work because the CPU had waited for it; "
         "the wait itself costs nothing",
     )
+
+
+class _Remedy(TypedDict):
+    remedy: str
+    effect: Effect
+    price: str
+    avoid: str
+
+
+def _remedy(line: _Line | None) -> _Remedy:
+    """The host waits for a value, or for the size of what the line selects."""
+    if line is not None and selects(line.code):
+        return {
+            "remedy": "The CPU waits to learn how many elements are selected. Compute on all of them and "
+            "weight those that do not count with zero (`torch.where(mask, x, 0)`, or multiply by the mask).",
+            "effect": "rounding",
+            "price": "work on the elements that were left out before",
+            "avoid": "Averaging over all elements: divide by the number of those that count.",
+        }
+    return {
+        "remedy": "Keep the value as a tensor (`running += loss.detach()`) and read it every 100 steps.",
+        "effect": "identical",
+        "price": "values known only every 100 steps",
+        "avoid": "Reading less often a value that decides something in the loop, such as a NaN check.",
+    }
 
 
 class _Line(NamedTuple):
@@ -95,8 +121,8 @@ def _waiting_line(run: RunContext) -> _Line | None:
 def _on_host(run: RunContext) -> Advice | None:
     job = _measured(run, side_job(run, "sync", "sync"))
     items = run.scalar("sync.items_per_step")
-    if job.share < run.policy.phase_share:
-        return None
+    if not run.policy.phase_share <= job.share <= 1.0 or (items is not None and items < LEAST_READS):
+        return None  # little, not in every step, or more than the step itself: then the figures contradict
     reads = "reads of device values" if run.has_cuda else "reads of single values (`.item()` and the like)"
     many = f"{units.whole(items)} {reads} a step" if items else f"{reads} every step"
     where = f",{job.where}" if job.where else ""

@@ -66,8 +66,10 @@ def check(run: RunContext) -> Advice | None:
 def _device_share(run: RunContext) -> float:
     """Share of the device's time, if known: in this phase the host may still wait for earlier training
     work."""
-    lanes = run.lanes
-    return lanes.share("validate") if lanes is not None else 1.0
+    if run.lanes is not None:
+        return run.lanes.share("validate")
+    time = run.device.time if run.device else {}
+    return time.get("validate", 0.0) / sum(time.values()) if time else 1.0
 
 
 def _effect(job: SideJob) -> Effect:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from monitor.advice.context.run import RunContext
 from monitor.advice.engine import Engine
+from monitor.advice.evidence.waits import selects
 from monitor.advice.prediction.gain import ratio
 from monitor.advice.prediction.lanes import BESIDE, ORDER, Edit, Lanes
 from monitor.advice.prediction.step_graph import Segment, StepGraph
@@ -20,7 +21,7 @@ from monitor.model.finding import Finding
 from monitor.model.host import Cpu, Pressure
 from monitor.model.policy import DEFAULT_POLICY
 from monitor.model.run import Device, Run
-from tests.unit.advice.build import cuda_run, loader_config, rank_of, snapshot_of, trainer_process
+from tests.unit.advice.build import cuda_run, loader_config, piece, rank_of, snapshot_of, trainer_process
 from tests.unit.advice.shapes import BUSY, LAUNCH_BOUND, ONE_GPU, host
 
 PASSES = {"forward": 0.004, "backward": 0.005, "optimizer": 0.001}
@@ -333,3 +334,55 @@ def test_a_gpu_that_waits_for_reasons_unknown_is_not_called_fine() -> None:
     assert "gpumon profile" in only["healthy.ok"].remedy.summary
     busy = found(on_device(PASSES, BUSY, config=fast))["healthy.ok"]
     assert "no work for 2 %" in busy.title and "gpumon profile" not in busy.remedy.summary
+
+
+@pytest.mark.parametrize(
+    ("code", "picks"),
+    [
+        ("chosen = pred[:, c][hit]", True),
+        ("x = x[x > 0]", True),
+        ("rows = mask.nonzero()", True),
+        ("running += loss.item()", False),
+        ("total = float(losses[mask].sum())", False),
+        ("x = x[:, 3]", False),
+        ("loss.backward()", False),
+        ("not python at all (", False),
+    ],
+)
+def test_a_line_that_selects_needs_another_remedy_than_one_that_reads(code: str, picks: bool) -> None:
+    assert selects(code) is picks
+    line = {"file": "train.py", "line": 7, "code": code, "per_step": 4.0}
+    unclear = msgspec.structs.replace(
+        BUSY, starved_ratio=0.4, bound="sync", syncs=4.0, sync_idle_seconds=0.004, idle={"forward": 0.004}
+    )
+    said = found(on_device(PASSES, unclear, config=FP32 | {"syncs": [line]})).get("compute.sync_every_step")
+    assert said is not None and ("torch.where" in said.remedy.summary) is picks
+
+
+EVALUATES = [
+    piece("between", "best = min(best, validate())", 1.0, job="metrics", no_grad=True),
+    piece("validate", "best = min(best, validate())", 1.0, job="metrics", no_grad=True),
+]
+"""A call that evaluates, and reads its total at the end: that part is in no phase of its own."""
+WAITED_AT_ITS_END = PASSES | {"validate": 0.001, "between": 0.009}
+
+
+def test_the_read_at_the_end_of_an_evaluation_is_part_of_it() -> None:
+    device = msgspec.structs.replace(BUSY, time={**BUSY.time, "validate": 0.010})
+    said = found(on_device(WAITED_AT_ITS_END, device, config={"work": EVALUATES}))
+    assert "compute.metrics_every_step" not in said
+    gain = said["compute.validation_too_often"].speedup
+    assert gain is not None and 1.3 < gain.likely <= 2.0
+
+
+def test_host_time_is_no_cause_where_the_device_is_busy_and_nothing_can_be_replayed() -> None:
+    """GIVEN a busy device whose times do not add up to the step THEN only its own work is a cause."""
+    short = msgspec.structs.replace(BUSY, time={name: took / 4 for name, took in BUSY.time.items()})
+    logs = {"work": [piece("between", "journal.write(text)", 1.0, job="log")]}
+    assert "compute.logging_too_often" not in found(on_device(PASSES | {"between": 0.01}, short, config=logs))
+
+
+def test_reads_that_take_longer_than_the_step_are_not_believed() -> None:
+    reads = {"sync.items_per_step": 0.25, "sync.seconds_per_step": 0.02}
+    run = cuda_run(PASSES | {"sync": 0.002}, rank={"scalars": reads})
+    assert "compute.sync_every_step" not in found(run)
