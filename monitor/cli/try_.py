@@ -44,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ceilings",
         action="store_true",
-        help="also how fast it were if data, passes, evaluation, checkpoints or logging were free",
+        help="also how fast it would be if data, passes, evaluation, checkpoints or logging were free",
     )
     parser.add_argument("--save", metavar="FILE", help="of a trainer: write the best options to FILE")
     parser.add_argument("--isolate", choices=MODES, default="auto", help="where trials may write")
