@@ -13,7 +13,7 @@ from typing import Literal
 from msgspec import Struct
 
 from monitor.model import phase_names
-from monitor.model.units import number, whole
+from monitor.model.units import slope, whole
 
 CLEAR = 0.1
 """A choice: the standard error below which a slope is known."""
@@ -65,9 +65,10 @@ class Criticality(Struct, frozen=True):
         """The place, the slope and what that means."""
         doubt = self.judgement in ("not clear", "not known") and self.more_steps
         more = f": about {whole(self.more_steps)} more steps would tell" if doubt else ""
-        known = self.slope is not None and self.margin is not None
-        slope = f"{number(self.slope, 2)} ± {number(self.margin, 2)}" if known else f"{self.delays} delays"
-        return NAMES.get(self.place, f"in {phase_names.phase(self.place)}"), slope, self.judgement + more
+        found = f"{whole(self.delays)} delays"
+        if self.slope is not None and self.margin is not None:
+            found = slope(self.slope, self.margin)
+        return NAMES.get(self.place, f"in {phase_names.phase(self.place)}"), found, self.judgement + more
 
 
 def rows(found: Sequence[Criticality]) -> list[tuple[str, str, str]]:
