@@ -11,9 +11,10 @@ from threading import get_ident
 from typing import Any
 
 from .. import ring
-from ..auto._side_calls import LATER, when_there
 from ..auto.patch import replace
+from ..auto.side_calls import LATER, when_there
 from ..core.phases import CHECKPOINT, GRAD_NORM
+from ..device.lane import SHARE
 from .extra import BEHIND, extra_ns, periods
 from .plan import REST, Block, Plan
 from .slope import LEAST_BLOCKS, Point, quick_error, slope
@@ -22,6 +23,8 @@ NAME = "delays"
 """In the meta of a run: what is known of each place, see `Found.as_meta`."""
 KNOWN = 0.05
 """A choice: a slope with this standard error is known, and its place left alone."""
+EVERY_STEP = 0.1
+"""A choice: what marks on a device may cost while it is probed; with less they would pause now and then."""
 DIGITS = 4
 
 
@@ -122,6 +125,7 @@ class Delays:
 
     def _begin_step(self, session: Any) -> None:
         self._step = session.recorder.steps + 1
+        session.recorder.device.share = SHARE if self._plan.done else EVERY_STEP
         block = self._plan.step(self._step, time.monotonic_ns())
         if block is not None and block is not self._block:
             # The first steps of a block count for neither side: the time for this is taken there.

@@ -92,6 +92,8 @@ class Plan:
         self._pairs: dict[str, int] = {}
         self.clear: set[str] = set()
         """Places about which enough is known."""
+        self.done = False
+        """Enough is known about all of them."""
 
     def step(self, number: int, now: int) -> Block | None:
         """The block this step belongs to, if any."""
@@ -128,6 +130,7 @@ class Plan:
     def _new_pair(self) -> Block | None:
         """The first block of one, in a place with the fewest."""
         open_ = [one for one in self._places() if self._pairs.get(one, 0) < ENOUGH and one not in self.clear]
+        self.done = not open_ and bool(self._pairs)
         if not open_:
             return None
         least = min(self._pairs.get(one, 0) for one in open_)

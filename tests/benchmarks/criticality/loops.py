@@ -139,7 +139,7 @@ LOOPS = {
     ),
     "launch_bound": Loop(
         what="stand-in device, the host's launches take longest", truth=1.0, script=DEVICE.format(layers=40),
-        steps=8_000,
+        speeds=Speeds(), steps=8_000,
     ),
 }  # fmt: skip
 
