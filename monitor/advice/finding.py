@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from monitor.advice.prediction.critical import UNKNOWN, Places, critical_share
 from monitor.advice.prediction.gain import at_least, predict, widened
 from monitor.advice.prediction.limit import most_gain, removed_share, share_of, within
 from monitor.advice.prediction.step_model import StepModel
@@ -20,10 +21,11 @@ def make(
     model: StepModel | None,
     run: str | None,
     error: float | None = None,
+    places: Places = UNKNOWN,
 ) -> Finding | None:
-    """The finding, or None if its gain is not worth a reader's time. `error` is how far the rule's
-    predictions have been off so far."""
-    speedup, share, least = _promise(advice, model, error)
+    """The finding, or None if its gain is not worth a reader's time. `error` is how far the rule's predictions
+    have been off so far; `places` tells how critical parts of the loop are, where that was probed."""
+    speedup, share, least = _promise(advice, model, error, places)
     severity = advice.severity or by_gain(speedup, policy, least)
     if severity is None:
         return None
@@ -53,7 +55,7 @@ def _played(advice: Advice, model: StepModel | None, share: float | None) -> dic
 
 
 def _promise(
-    advice: Advice, model: StepModel | None, error: float | None
+    advice: Advice, model: StepModel | None, error: float | None, places: Places
 ) -> tuple[Speedup | None, float | None, float | None]:
     """The predicted gain, never above what the evidence removes; the largest share of the time it can save;
     and the rule's own lower bound. A gain not backed by a share of the time is not a promise."""
@@ -66,6 +68,7 @@ def _promise(
         return None, None, None
     share = removed_share(model, advice.gain)
     share = share if advice.share is None else min(share, advice.share)
+    share = min(share, critical_share(model, advice.gain.most, places))
     least = min(at_least(model, advice.gain), most_gain(share))
     predicted = widened(predict(model, advice.gain, advice.because), error)
     gain = within(predicted, share, model, advice.gain.most)

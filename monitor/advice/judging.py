@@ -13,6 +13,7 @@ from monitor.advice.context.machine import MachineContext
 from monitor.advice.context.run import RunContext
 from monitor.advice.finding import make
 from monitor.advice.guard import Ask, unguarded
+from monitor.advice.prediction.critical import probed
 from monitor.advice.prediction.gain import Outcomes
 from monitor.advice.prediction.limit import computes_on_device
 from monitor.advice.prediction.step_model import Change
@@ -86,7 +87,8 @@ def _judged(context: RunContext, rule: Rule, advice: Advice | None, errors: Erro
     if advice is None or _waits_for_the_device(context, advice):
         return []
     model = context.model if advice.gain is not None and not context.lanes_contradict else None
-    finding = make(rule, advice, context.policy, model, context.run.id, errors.get(rule.id))
+    places = probed(context.run)
+    finding = make(rule, advice, context.policy, model, context.run.id, errors.get(rule.id), places)
     if finding is not None and finding.speedup is not None:
         finding = replace(finding, speedup=replace(finding.speedup, verified_on=_backing(context, advice)))
     if finding is not None and context.run.state in FAILED:

@@ -9,46 +9,61 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from monitor.cli import probe
 from monitor.cli.launch import command_words, launch_environment, run_child
 from monitor.model import phase_names
 from monitor.model.errors import UserError
 from monitor.model.run import Phase, Run
 from monitor.model.units import number, percent, seconds, visible, whole
 from monitor.report.report import Report
-from monitor.report.text import WIDEST, findings_lines
+from monitor.report.text import WIDEST, criticality_lines, findings_lines
 from monitor.report.watch import RunWatcher
 from monitor.terminal import Terminal, wrapped
 
+ITERATIONS, PROBED_ITERATIONS = 100, 2000
+"""A hundred steps tell where the time goes; what is critical takes more."""
+PROBE_BUDGET = 0.1
+"""More than a real run is asked for: this one is made to find out and thrown away."""
 WARMUP = 12
 """Iterations on top of those asked for: the first ones are not steady, a few are looked at closely."""
+NOTHING: Mapping[str, str] = {}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.usage = "gpumon analyze [options] -- COMMAND …"
     parser.add_argument(
-        "--iterations", type=int, default=100, metavar="N", help="steps to time (default: 100)"
-    )
+        "--iterations", type=int, metavar="N",
+        help=f"steps to time (default: {ITERATIONS}, with --probe {PROBED_ITERATIONS})",
+    )  # fmt: skip
+    probe.configure(parser, PROBE_BUDGET)
     parser.add_argument("--json", action="store_true", help="the analysis as JSON on stdout")
     parser.add_argument("--connect", metavar="URL", help="ask this daemon instead of looking for one")
     parser.add_argument("words", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="what to run")
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.iterations < 1:
-        raise UserError(f"--iterations must be at least 1, not {args.iterations}")
-    report, code = analyze(command_words(args.words), args.iterations, args.connect)
+    iterations = args.iterations
+    if iterations is None:
+        iterations = PROBED_ITERATIONS if args.probe else ITERATIONS
+    if iterations < 1:
+        raise UserError(f"--iterations must be at least 1, not {iterations}")
+    report, code = analyze(command_words(args.words), iterations, args.connect, probe.environment(args))
     if args.json:
-        print(json.dumps(report.as_json() | {"iterations": args.iterations}, indent=2))
+        print(json.dumps(report.as_json() | {"iterations": iterations}, indent=2))
     else:
         print("\n".join(lines(report, min(WIDEST, Terminal(sys.stdout).width or WIDEST))))
+        if probe.is_missing(args, report):
+            print(f"\n{probe.TOO_SHORT}")
     return code
 
 
-def analyze(words: list[str], iterations: int, connect: str | None = None) -> tuple[Report, int]:
+def analyze(
+    words: list[str], iterations: int, connect: str | None = None, more: Mapping[str, str] = NOTHING
+) -> tuple[Report, int]:
     """Run the command for this many iterations; its own output goes to stderr."""
-    environment = launch_environment(None)
+    environment = {**launch_environment(None), **more}
     environment["GPUMON_MAX_STEPS"] = str(iterations + WARMUP)
     watcher = RunWatcher(environment["GPUMON_RUN_ID"], connect=connect)
     watcher.start()
@@ -71,6 +86,7 @@ def lines(report: Report, width: int) -> Iterator[str]:
     yield f"bottleneck   {_bottleneck(run)}"
     yield ""
     yield from wrapped(f"verdict      {report.verdict}", width, hang=" " * 13)
+    yield from criticality_lines(run, width)
     yield from findings_lines(report, width)
 
 

@@ -71,8 +71,8 @@ def _wanted(best: Verified | None) -> dict[str, Any]:
 def _promise(best: Verified | None) -> str:
     if best is None:
         return (
-            "nothing is verified for this command here, or its script has changed since: looking for "
-            "settings while it runs. gpumon try looks for more, beforehand."
+            "nothing has been verified for this command here, or its script has changed since: trying "
+            "settings while it runs. `gpumon try` finds more, beforehand."
         )
     measured = gain_range(best.low, best.ratio, best.high)
     verified = f"{measured} in trials of {date(best.when)}; {EFFECT_WORDS[best.effect]}"
@@ -104,7 +104,7 @@ def _explored(found: Explored) -> Iterator[str]:
     elif found.stays:
         yield f"{' '.join(found.stays)}: too few steps were made to say what it brought"
     elif found.tried:
-        yield f"tried while it ran, not clearly faster: {', '.join(one['setting'] for one in found.tried)}"
+        yield f"tried while it ran, none clearly faster: {', '.join(one['setting'] for one in found.tried)}"
     elif not found.notes:
         yield "too few steps were made to try anything, or nothing can be switched while it runs"
 

@@ -1,59 +1,43 @@
-"""`gpumon run --probe`: short delays at random steps, and how critical each place of the loop is."""
+"""`--probe` of `gpumon run` and `gpumon analyze`: short delays at random steps show what is critical."""
 
 from __future__ import annotations
 
+import argparse
 import json
-import tempfile
-from collections.abc import Iterator
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from monitor.experiments.criticality import Criticality, Delay, criticality
-from monitor.experiments.measure import periods
-from monitor.experiments.process import read_told
-from monitor.model.units import number
-from sdk.ring import default_directory
+from monitor.model.errors import UserError
 
-NAMES = {
-    "data": "the wait for a batch",
-    "backward": "before the backward pass",
-    "optimizer": "behind the update",
-}
-
+if TYPE_CHECKING:
+    from monitor.report.report import Report
 
 BUDGET = 0.02
 """All delays, as a share of the time."""
+MOST_BUDGET = 0.2
+"""Beyond this they would be the run."""
+TOO_SHORT = "Criticality: not known, the run was too short for any delay."
 
 
-class Probe:
-    """The delays of one run."""
-
-    def __init__(self, budget: float = BUDGET) -> None:
-        self._budget = budget
-        self._folder = tempfile.TemporaryDirectory(prefix="gpumon-probe-")
-
-    def environment(self) -> dict[str, str]:
-        return {"GPUMON_TRIAL": json.dumps({"probe": self._budget, "folder": self._folder.name})}
-
-    def delays(self) -> tuple[Delay, ...]:
-        """Those of the first rank; they are forgotten here."""
-        told = read_told(Path(self._folder.name))
-        self._folder.cleanup()
-        return told.delays if told is not None else ()
-
-    def lines(self, run_id: str) -> Iterator[str]:
-        """What they show."""
-        delays = self.delays()
-        found = criticality(delays, periods(Path(default_directory()), run_id))
-        yield ""
-        if not found:
-            yield f"Criticality: not known, {len(delays)} delays in this run are too few."
-            return
-        yield "Criticality (1: a second saved there is a second won; 0: it is hidden behind something else):"
-        for one in sorted(found, key=lambda each: -each.slope):
-            yield _line(one)
+def configure(parser: argparse.ArgumentParser, budget: float = BUDGET) -> None:
+    parser.add_argument(
+        "--probe", action="store_true", help="short delays in random steps, to see which parts are critical"
+    )
+    parser.add_argument(
+        "--probe-budget", type=float, default=budget, metavar="SHARE",
+        help=f"all delays as a share of the time (default: {budget})",
+    )  # fmt: skip
 
 
-def _line(one: Criticality) -> str:
-    doubt = "" if one.clear else "  not clear: more steps would tell"
-    slope = f"{number(one.slope, 2)} ± {number(one.margin, 2)}"
-    return f"  {NAMES[one.place]:<26} {slope}  ({one.delays} delays){doubt}"
+def environment(args: argparse.Namespace) -> dict[str, str]:
+    """For the command that is run."""
+    if not args.probe:
+        return {}
+    if not 0.0 < args.probe_budget <= MOST_BUDGET:
+        raise UserError(f"--probe-budget must be above 0 and at most {MOST_BUDGET}, not {args.probe_budget}")
+    return {"GPUMON_TRIAL": json.dumps({"probe": args.probe_budget})}
+
+
+def is_missing(args: argparse.Namespace, report: Report) -> bool:
+    """It was asked for, and the report says nothing about it."""
+    trained = report.run is not None and report.run.steps
+    return bool(args.probe and trained and report.run is not None and not report.run.criticality)

@@ -11,12 +11,12 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from monitor.cli import probe
 from monitor.cli.launch import command_words, launch_environment, run_child
 from monitor.model.errors import UserError
 from monitor.terminal import is_attended
 
 if TYPE_CHECKING:
-    from monitor.cli.probe import Probe
     from monitor.report.report import Report
 
 
@@ -25,9 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", help="name of the run (default: the script's name)")
     parser.add_argument("--json", metavar="FILE", help="write the report as JSON to FILE (- is stdout)")
     parser.add_argument("--connect", metavar="URL", help="ask this daemon instead of looking for one")
-    parser.add_argument(
-        "--probe", action="store_true", help="delay random steps by up to 1 ms to see what is critical"
-    )
+    probe.configure(parser)
     parser.add_argument(
         "--track",
         action="store_true",
@@ -40,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     words = command_words(args.words)
-    environment = launch_environment(args.name)
+    environment = launch_environment(args.name) | probe.environment(args)
     if args.no_summary and not args.json and not args.probe and not args.track:
         _become(words, environment)
     return _watched(words, environment, args)
@@ -59,14 +57,12 @@ def _watched(words: list[str], environment: dict[str, str], args: argparse.Names
     line = terminal_line if not args.no_live and is_attended(sys.stderr) else None
     watcher = RunWatcher(environment["GPUMON_RUN_ID"], connect=args.connect, line=line)
     watcher.start()
-    probe = _probe(args)
-    given = probe.environment() if probe is not None else {}
-    code = run_child(words, environment | watcher.environment() | given)
+    code = run_child(words, environment | watcher.environment())
     try:
         report = watcher.finish(code)
         _tell(report, args)
-        if probe is not None:
-            print("\n".join(probe.lines(watcher.run_id)), file=sys.stderr)
+        if probe.is_missing(args, report):
+            print(f"\n{probe.TOO_SHORT}", file=sys.stderr)
         if args.track:
             _track(report, words[0])
     except UserError as error:
@@ -85,14 +81,6 @@ def _track(report: Report, program: str) -> None:
     for one in (report, *report.others):
         if one.run is not None and one.run.steps:
             track(one.run.id, program if is_python else sys.executable, settings.load())
-
-
-def _probe(args: argparse.Namespace) -> Probe | None:
-    if not args.probe:
-        return None
-    from monitor.cli.probe import Probe
-
-    return Probe()
 
 
 def _tell(report: Report, args: argparse.Namespace) -> None:

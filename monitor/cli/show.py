@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from monitor.catalog.rows import shown
 from monitor.cli import run_source
+from monitor.model import criticality
 from monitor.model.finding import Finding
 from monitor.model.history import RunRecord
 from monitor.model.run import Rank, Run
@@ -64,6 +65,10 @@ def render(record: RunRecord, on: Terminal = PLAIN) -> Iterator[str]:
             for s in run.stalls
         ]
         yield table(("kind", "count", "mean", "share", "every … steps"), lines, right=(1, 2, 3, 4), on=on)
+        yield ""
+    if run.criticality:
+        yield "criticality (1: a second saved there is a second won; 0: it is hidden)"
+        yield table(("where", "slope", ""), criticality.rows(run.criticality), on=on)
         yield ""
     yield "ranks"
     ranks, figures = [_rank(rank) for rank in run.ranks], range(2, len(RANK_HEAD))

@@ -44,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ceilings",
         action="store_true",
-        help="also how fast it were if data, passes, evaluation, checkpoints or logging were free",
+        help="also how fast it would be if data, passes, evaluation, checkpoints or logging were free",
     )
     parser.add_argument("--save", metavar="FILE", help="of a trainer: write the best options to FILE")
     parser.add_argument("--isolate", choices=MODES, default="auto", help="where trials may write")
@@ -112,10 +112,19 @@ def _study(args: argparse.Namespace, words: list[str], options: Options) -> Answ
     try:
         _say(f"gpumon try: {runner.isolation.sentence}")
         return Study(runner, options, _tell).run(environment["GPUMON_RUN_ID"], len(os.sched_getaffinity(0)))
+    except KeyboardInterrupt:
+        _clear_line()
+        _say("gpumon try: interrupted during the first look, nothing has been tried yet")
+        raise
     finally:
         runner.close()
-        if sys.stderr.isatty():
-            print("\r\x1b[K", end="", file=sys.stderr)
+        _clear_line()
+
+
+def _clear_line() -> None:
+    """The progress bar's."""
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr)
 
 
 def _say(sentence: str) -> None:

@@ -22,7 +22,7 @@ CEILING_WORDS = {
     "free.logging=on": "if logging were free",
 }
 INDENT = "   "
-INTERVAL = "×2 is twice as fast; in brackets the range it lies in, 19 times of 20"
+INTERVAL = "×2 is twice as fast; in brackets its range, right 19 times out of 20"
 
 
 def knob_lines() -> Iterator[str]:
@@ -66,7 +66,7 @@ def _runs(count: int) -> str:
 def _tried(answer: Answer, width: int | None) -> Iterator[str]:
     if not answer.results:
         yield from wrapped(
-            "Nothing it was found to suffer from can be changed from outside; --set names a knob to try, "
+            "Nothing that was found can be fixed from outside; --set names a knob to try, "
             "--knobs lists them.", width, hang="",
         )  # fmt: skip
         yield ""
@@ -145,7 +145,7 @@ def _ladder(answer: Answer) -> Iterator[str]:
         key=lambda one: -(one.ratio.likely if one.ratio is not None else 0.0),
     )
     if answer.ceilings:
-        yield "At the most:"
+        yield "At most:"
     for one in (*known, *(one for one in answer.ceilings if one.ratio is None)):
         yield f"{INDENT}{CEILING_WORDS[one.arm.label]:<26}{_ratio(one)}"
     if answer.ceilings:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from monitor.catalog.dossier import Dossier
 from monitor.document.time_sections import name_of
+from monitor.model import criticality
 from monitor.model.facts import promises
 from monitor.model.finding import EFFECT_WORDS, Finding
 from monitor.model.units import (
@@ -26,8 +27,8 @@ SPECIAL = str.maketrans({letter: f"\\{letter}" for letter in "\\`*_[]<>|#"})
 
 
 def run_markdown(dossier: Dossier) -> str:
-    parts = (_head(dossier), _spent(dossier), _findings(dossier), _kept(dossier), _foot(dossier))
-    return "\n".join(line for part in parts for line in part).rstrip() + "\n"
+    parts = (_head, _spent, _critical, _findings, _kept, _foot)
+    return "\n".join(line for part in parts for line in part(dossier)).rstrip() + "\n"
 
 
 def plain(text: str) -> str:
@@ -80,6 +81,18 @@ def _spent(dossier: Dossier) -> Iterator[str]:
         saved = f"{seconds(found.likely)} of it ({percent(found.share)})"
         yield f"About {saved} would be saved with every remedy applied."
         yield ""
+
+
+def _critical(dossier: Dossier) -> Iterator[str]:
+    """Of a run that was probed."""
+    found = dossier.run.criticality
+    if not found:
+        return
+    yield "## What is critical"
+    yield ""
+    yield "By short delays: 1, a second saved there is a second won; 0, it is hidden behind something else."
+    yield ""
+    yield from rows(("where", "slope", "so it is"), criticality.rows(found))
 
 
 def _findings(dossier: Dossier) -> Iterator[str]:

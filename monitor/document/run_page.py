@@ -16,6 +16,7 @@ SECTIONS = (
     time_sections.where_it_went,
     finding_section.findings,
     finding_section.kept,
+    time_sections.critical,
     time_sections.over_time,
     time_sections.distribution,
     machine_sections.beneath,

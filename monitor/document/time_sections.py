@@ -10,7 +10,7 @@ from monitor.document.charts import Note, Shape
 from monitor.document.markup import Markup, join, tag
 from monitor.document.parts import ORDER, legend, paint, section, table
 from monitor.document.timed import across, plain_line, timed
-from monitor.model import phase_names
+from monitor.model import criticality, phase_names
 from monitor.model.account import Account, Spent
 from monitor.model.run import Run
 from monitor.model.since_start import points
@@ -159,6 +159,22 @@ def _throughput(dossier: Dossier) -> Iterator[Markup]:
     if rates:
         yield tag("h3", "Samples per second")
         yield plain_line(dossier, rates, number, "samples per second over time")
+
+
+# ── Criticality ──────────────────────────────────────────────────────────────────────────────────
+
+
+def critical(dossier: Dossier) -> Markup | None:
+    """Of a run that was probed."""
+    found = dossier.run.criticality
+    if not found:
+        return None
+    return section(
+        "What is critical",
+        table(("where", "slope", "so it is"), criticality.rows(found)),
+        note="by short delays put there; 1: a second saved there is a second won, 0: it is hidden behind "
+        "something else",
+    )
 
 
 # ── Distribution and stalls ──────────────────────────────────────────────────────────────────────

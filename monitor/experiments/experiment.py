@@ -1,4 +1,4 @@
-"""The experiment: baseline and arms in turn, forth and back, until every ratio is clear or time is up."""
+"""The experiment: baseline and arms in turn, back and forth, until every ratio is clear or time is up."""
 
 from __future__ import annotations
 

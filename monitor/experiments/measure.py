@@ -49,32 +49,6 @@ def measure(folder: Path, run_id: str) -> Measured | None:
     return Measured(len(found), sum(found.raw) / 1e9, sum(found.samples))
 
 
-def periods(folder: Path, run_id: str) -> dict[int, float]:
-    """Number of a step → its seconds; those of the device where it was timed, because the host's own mislead
-    there. Steps that were sampled or warm-up are left out."""
-    found = _longest(folder, run_id)
-    if found is None:
-        return {}
-    device = _device_periods(folder, run_id)
-    steady = [not flags & _NOT_STEADY for flags in found.flags]
-    chosen = [(number, ns) for number, ns, good in zip(found.numbers, found.raw, steady, strict=True) if good]
-    return {number: device.get(number, ns) / 1e9 for number, ns in chosen if not device or number in device}
-
-
-def _device_periods(folder: Path, run_id: str) -> dict[int, int]:
-    """Number of a step → ns as the device saw it: what it worked and what it waited."""
-    found: dict[int, int] = {}
-    for path in folder.glob(f"{run_id}*.0{ring.SUFFIX}"):
-        block = _block(path)
-        words = block.raw.cast("Q") if block is not None else memoryview(b"").cast("Q")
-        which, busy, starved = (
-            words[word :: ring.SLOT_WORDS].tolist()
-            for word in (ring.W_DEVICE_SEQ, ring.W_DEVICE_BUSY, ring.W_DEVICE_STARVED)
-        )
-        found |= {number: a + b for number, a, b in zip(which, busy, starved, strict=True) if number}
-    return found
-
-
 def _longest(folder: Path, run_id: str) -> Columns | None:
     rings = [_columns(path) for path in sorted(folder.glob(f"{run_id}*.0{ring.SUFFIX}"))]
     return max((one for one in rings if one is not None), key=len, default=None)

@@ -38,8 +38,6 @@ class Told(msgspec.Struct, frozen=True):
     steps: int = 0
     losses: tuple[float, ...] = ()
     knobs: dict[str, dict[str, str]] = {}
-    delays: tuple[tuple[int, str, int], ...] = ()
-    """Number of the step, place, ns."""
     explored: Explored | None = None
     memory_bytes: int | None = None
     device_memory_bytes: int | None = None

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from monitor.model import units
+from monitor.model.criticality import Criticality
 from monitor.model.finding import Speedup
 
 RunState = Literal["running", "stalled", "ended", "failed", "killed"]
@@ -334,6 +335,8 @@ class Run(Struct, frozen=True):
     trend_ratio: float | None = None
     """Current throughput relative to the run's best sustained throughput: 0.26 for 2052 → 539."""
     stalls: tuple[Stall, ...] = ()
+    criticality: tuple[Criticality, ...] = ()
+    """Of a run with `--probe`: how critical each place of the loop is, in its first rank."""
     timeline: tuple[Window, ...] = ()
     gpu_uuids: tuple[str, ...] = ()
     visible_gpu_uuids: tuple[str, ...] = ()

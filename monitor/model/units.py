@@ -29,6 +29,11 @@ def bare_percent(ratio: float | None) -> str:
     return ABSENT if ratio is None else f"{ratio * 100:.0f}"
 
 
+def slope(value: float, margin: float) -> str:
+    """With its margin: "0.98 ± 0.06"; what rounds to nothing has no sign."""
+    return f"{round(value, 2) + 0.0:.2f} ± {margin:.2f}"
+
+
 def against(ratio: float | None) -> str:
     """A ratio as a change: 0.13 of the best is "−87 %"."""
     if ratio is None:

@@ -79,6 +79,7 @@ def _figures(run: Run) -> dict[str, Any]:
         "tokens_per_second": run.tokens_per_second,
         "phases": run.phases,
         "stalls": run.stalls,
+        "criticality": run.criticality,
         "starved_ratio": run.starved_ratio,
         "trend_ratio": run.trend_ratio,
         "ranks": [_rank(rank) for rank in run.ranks],

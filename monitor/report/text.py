@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import TextIO
 
+from monitor.model import criticality
 from monitor.model.errors import UserError
 from monitor.model.facts import promises
 from monitor.model.finding import EFFECT_WORDS, Finding, Remedy
@@ -54,6 +55,7 @@ def render(report: Report, width: int, on: Terminal = PLAIN) -> Iterator[str]:
     yield from (on.paint(line, worst) for line in wrapped(report.verdict, width, "", ""))
     if report.run is not None and report.run.steps:
         yield from _time(report.run, on)
+        yield from criticality_lines(report.run, width)
         yield from findings_lines(report, width, on)
         yield from _kept(report)
         yield from _next(report, on)
@@ -125,6 +127,16 @@ def _note(run: Run, phase: Phase) -> str:
     forward = any(one.name == "forward" and visible(one.share) for one in run.phases)
     own = "own code in the step" if forward else "forward, own code"
     return {"other": f"  {own}", "between": "  own code between steps"}.get(phase.name, "")
+
+
+def criticality_lines(run: Run, width: int) -> Iterator[str]:
+    """Of a run that was probed."""
+    if not run.criticality:
+        return
+    yield ""
+    yield from wrapped(f"{criticality.HEADING}:", width, "", "")
+    for place, slope, judgement in criticality.rows(run.criticality):
+        yield from wrapped(f"  {place:<27} {slope:<12}  {judgement}", width, "", " " * 44)
 
 
 def findings_lines(report: Report, width: int, on: Terminal = PLAIN) -> Iterator[str]:

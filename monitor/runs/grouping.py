@@ -12,6 +12,7 @@ from monitor.model.gpu import Gpu
 from monitor.model.host import Process
 from monitor.model.owner import user_name
 from monitor.model.run import Rank, Run, RunState
+from monitor.runs.criticality import criticality
 from monitor.runs.follow import Follower
 from monitor.runs.gpus import gpu_of, visible_gpus
 from monitor.runs.liveness import UNSEEN
@@ -124,6 +125,7 @@ def make_run(
         starved_ratio=_mean([rank.device_times.starved_ratio for rank in ranks]),
         trend_ratio=timeline.trend(),
         stalls=first.stalls,
+        criticality=criticality(meta.delays, first.steps),
         timeline=timeline.windows(lead.identity.wall_offset_ns),
         gpu_uuids=tuple(dict.fromkeys(rank.gpu_uuid for rank in ranks if rank.gpu_uuid)),
         visible_gpu_uuids=visible_gpus(lead.config, first.device, gpus),

@@ -7,6 +7,7 @@ import string
 from dataclasses import dataclass, field
 from typing import Any
 
+from monitor.runs.criticality import Places, read_places
 from sdk import ring
 
 _TEXT = 512
@@ -29,6 +30,8 @@ class Meta:
     phase_names: tuple[str, ...] = ()
     scalars: tuple[str, ...] = ()
     config: dict[str, Any] = field(default_factory=dict)
+    delays: Places = ()
+    """What a probe's delays have shown."""
 
     def text(self, key: str) -> str | None:
         return self.texts.get(key)
@@ -61,6 +64,7 @@ def parse_meta(raw: dict[str, Any]) -> Meta:
         phase_names=_phase_names(kind, raw.get("phases")),
         scalars=_names(raw.get("scalars"), ring.SCALARS),
         config=clean(config) if isinstance(config, dict) else {},
+        delays=read_places(raw.get("delays")),
     )
 
 

@@ -11,9 +11,9 @@ from typing import Any
 from ..compiler.tracing import Compiling, trace_as_no_op
 from ..core import NATIVE
 from ._recognizer import LoaderState, StepRecognizer
-from ._side_calls import side_calls, when_there
 from .import_hook import when_imported
 from .patch import Undo, replace
+from .side_calls import side_calls, when_there
 
 
 def install(steps: StepRecognizer, torch: Any) -> list[Undo]:

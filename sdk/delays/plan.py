@@ -3,6 +3,9 @@
 Delays come in blocks of neighbouring steps: what hides one of them (a queue, batches that are ready) may pay
 it back a step or two later, and within a block that evens out. Between two blocks the loop is left alone, to
 compare with.
+
+Blocks come in pairs of two lengths. A step behind any sleep is slower (a core that slept, caches that cooled
+down), by much the same whether the sleep was long or short: what both have in common is not the delay's.
 """
 
 from __future__ import annotations
@@ -11,20 +14,30 @@ import random
 import statistics
 from collections import deque
 
-PLACES = ("data", "backward", "optimizer")
-"""Behind the wait for a batch, before the backward pass, behind the optimizer."""
 BLOCK = 8
 """A choice: steps in a row that are delayed in the same place."""
-REST = 10
-"""A choice: steps without a delay between two blocks, at least."""
+SETTLE = 2
+"""A delay may show a step or two later: so many steps at the begin of a block, and behind it, count for
+neither side."""
+REACH = 12
+"""A choice: steps before and behind a block that it is compared with."""
+REST = SETTLE + REACH
+"""Steps without a delay between two blocks, at least."""
 JITTER = 8
 """A choice: up to so many more, by chance: what a loop does every so many steps must not fall in with us."""
 ENOUGH = 60
-"""A choice: so many blocks in one place, and no more are made there."""
-SHORT_NS = 1_000_000
+"""A choice: so many pairs of blocks in one place, and no more are made there."""
+MOST_PLACES = 6
+"""A choice: what little may be spent is not spread over more."""
+OFTEN = 0.9
+"""A choice: a place that is passed in fewer of the steps makes no blocks."""
+LONG_NS = 2_000_000
 OF_STEP = 0.2
-"""A choice: a delay is a millisecond, or as much as steps differ by themselves; in quick loops this part of
-a step. Enough to be seen beside the noise, too little to use up what hides it."""
+"""A choice: a long delay is two milliseconds, or twice what steps differ by themselves; in quick loops this
+part of a step. Enough to be seen beside the noise, too little to use up what hides it."""
+OF_NOISE = 2.0
+SHORT = 0.25
+"""A choice: a short delay, as a part of the long one. Less would be no sleep of the same kind."""
 FIRST_STEP = 10
 """Warm-up is over."""
 REMEMBERED = 64
@@ -32,51 +45,105 @@ MAD = 1.4826
 """Makes the median absolute deviation one of a normal distribution."""
 
 
+class Block:
+    """Neighbouring steps that are delayed in one place."""
+
+    __slots__ = ("first", "is_long", "last", "made", "place", "scale_ns", "spent_ns")
+
+    def __init__(self, place: str, is_long: bool, scale_ns: int) -> None:
+        self.place = place
+        self.is_long = is_long
+        self.scale_ns = scale_ns
+        """The long delay of its pair."""
+        self.first = self.last = 0
+        """Steps with a delay."""
+        self.made = self.spent_ns = 0
+
+    @property
+    def delay_ns(self) -> int:
+        """What a delay is to be."""
+        return self.scale_ns if self.is_long else int(SHORT * self.scale_ns)
+
+    def delayed(self, step: int, ns: int) -> None:
+        self.first, self.last = self.first or step, step
+        self.made += 1
+        self.spent_ns += ns
+
+    def other_half(self) -> Block:
+        return Block(self.place, not self.is_long, self.scale_ns)
+
+
 class Plan:
-    """Told of every step as it begins, it says where that one is delayed."""
+    """Told of every step as it begins, it says which block that one is part of."""
 
     def __init__(self, budget: float) -> None:
         self._budget = budget
         self._chance = random.Random(1)  # the script's own random numbers stay as they are
         self._periods: deque[int] = deque(maxlen=REMEMBERED)
         self._began = self._last = self._spent = 0
+        self._number = 0
         self._left = 0
         """Steps of this block; below 0: steps until another may begin."""
-        self._place = ""
-        self._counts = dict.fromkeys(PLACES, 0)
+        self._block: Block | None = None
+        self._half: Block | None = None
+        """The second of a pair, to come next."""
+        self._passed: dict[str, tuple[int, int]] = {}
+        """Place → in how many steps it was passed, and in which one last."""
+        self._pairs: dict[str, int] = {}
+        self.clear: set[str] = set()
+        """Places about which enough is known."""
+        self.done = False
+        """Enough is known about all of them."""
 
-    def step(self, number: int, now: int) -> str:
-        """The place that is delayed in this step; empty: none."""
-        if number > FIRST_STEP and self._last and not self._place:
+    def step(self, number: int, now: int) -> Block | None:
+        """The block this step belongs to, if any."""
+        if number > FIRST_STEP and self._last and self._block is None:
             self._periods.append(now - self._last)
-        self._last = now
+        self._last, self._number = now, number
         self._began = self._began or now
         self._left += 1 if self._left < 0 else -1 if self._left > 0 else 0
-        if self._left == 0 and self._place:
-            self._place, self._left = "", -REST - self._chance.randrange(JITTER)
-        if self._left == 0 and number > FIRST_STEP and self._affordable(now):
-            self._begin()
-        return self._place
+        if self._left == 0 and self._block is not None:
+            self._block, self._left = None, -REST - self._chance.randrange(JITTER)
+        if self._left == 0 and len(self._periods) >= REST:
+            self._begin(now)
+        return self._block
 
-    def _affordable(self, now: int) -> bool:
-        if len(self._periods) < REST:
-            return False
-        return self._spent + BLOCK * self.length_ns() <= self._budget * (now - self._began)
+    def passed(self, place: str) -> None:
+        """The loop has come to this place; in one step perhaps several times."""
+        count, last = self._passed.get(place, (0, 0))
+        if last != self._number > FIRST_STEP:
+            self._passed[place] = count + 1, self._number
 
-    def _begin(self) -> None:
-        """A block in one of the places with the fewest."""
-        least = min(self._counts.values())
-        if least < ENOUGH:
-            self._place = self._chance.choice([at for at, count in self._counts.items() if count == least])
-            self._counts[self._place] += 1
-            self._left = BLOCK
-
-    def length_ns(self) -> int:
-        """Of a delay now."""
-        typical = statistics.median(self._periods)
-        noise = MAD * statistics.median(abs(one - typical) for one in self._periods)
-        return int(min(OF_STEP * typical, max(SHORT_NS, noise)))
-
-    def delayed(self, ns: int) -> None:
+    def delayed(self, block: Block, ns: int) -> None:
         """So long it took in the end."""
         self._spent += ns
+        block.delayed(self._number, ns)
+
+    def _begin(self, now: int) -> None:
+        block = self._half or self._new_pair()
+        if block is None or self._spent + BLOCK * block.delay_ns > self._budget * (now - self._began):
+            return
+        self._half = None if block is self._half else block.other_half()
+        self._block, self._left = block, BLOCK
+        self._pairs[block.place] = self._pairs.get(block.place, 0) + (self._half is None)
+
+    def _new_pair(self) -> Block | None:
+        """The first block of one, in a place with the fewest."""
+        open_ = [one for one in self._places() if self._pairs.get(one, 0) < ENOUGH and one not in self.clear]
+        self.done = not open_ and bool(self._pairs)
+        if not open_:
+            return None
+        least = min(self._pairs.get(one, 0) for one in open_)
+        place = self._chance.choice([one for one in open_ if self._pairs.get(one, 0) == least])
+        return Block(place, self._chance.random() < 0.5, self.length_ns())
+
+    def _places(self) -> list[str]:
+        """What is passed in nearly every step, in the order it was first seen."""
+        steps = self._number - FIRST_STEP
+        return [one for one, (count, _) in self._passed.items() if count >= OFTEN * (steps - 1)][:MOST_PLACES]
+
+    def length_ns(self) -> int:
+        """Of a long delay now."""
+        typical = statistics.median(self._periods)
+        noise = MAD * statistics.median(abs(one - typical) for one in self._periods)
+        return int(min(OF_STEP * typical, max(LONG_NS, OF_NOISE * noise)))

@@ -23,7 +23,7 @@ _MOST_MARKS = 256
 """Chosen: a step with more marks is not timed."""
 _AT_ONCE = 4
 """Chosen: steps evaluated after each step of the loop."""
-_SHARE, _FIRST_NS = 0.005, 5_000_000
+SHARE, _FIRST_NS = 0.005, 5_000_000
 """Chosen: what marks may cost as a share of the time, plus what they may cost at first, while that share is
 small. Beyond it, the lane pauses for some steps."""
 _INTERRUPTED_NS = 20_000
@@ -53,6 +53,8 @@ class NoDevice:
     """The null counterpart of `DeviceLane`: no device, or one without events."""
 
     active = False
+    share = SHARE
+    """What marks may cost; an experiment that needs every step allows for more."""
     skipped = 0
     """Steps that could not be timed: no free event, too many marks, or a graph was being captured."""
 
@@ -192,7 +194,7 @@ class DeviceLane(NoDevice):
             self._pool.let_go(self._marks.popleft())
 
     def _pause_or_go_on(self, now: int) -> None:
-        allowed = self._spent <= _FIRST_NS + _SHARE * (now - self._began)
+        allowed = self._spent <= _FIRST_NS + self.share * (now - self._began)
         if self._on and not allowed:
             self._forget_marks()
         self._on = allowed

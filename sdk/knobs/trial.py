@@ -50,7 +50,7 @@ class Trial:
         self._bounded = self._steps != NEVER or self._seconds != float("inf")
         self._samples = bool(wanted.get("sample"))
         self._least = wanted.get("least", 0)
-        self._delays = Delays(self._steps_to_delay, wanted["probe"]) if wanted.get("probe") else None
+        self._delays = Delays(self._session_to_delay, wanted["probe"]) if wanted.get("probe") else None
         self._live: dict[str, str] | None = wanted.get("live")
         """Settings that are compared with none while the training runs; empty: it is searched for some."""
         self._explorer: Explorer | None = None
@@ -79,6 +79,7 @@ class Trial:
             attempt(outcome, ALL[name].apply, place, self._values[name], outcome)
         if self._delays is not None:
             self._delays.install(torch, after_step)
+            atexit.register(self._delays.end)
         if self._live is not None:
             self._explorer = explore(torch, self._session, self.steps, self._live or None, self._write)
         if self._bounded:
@@ -96,10 +97,11 @@ class Trial:
     def steps(self) -> int:
         return self._recorder.steps if self._recorder.on else self._last_updates
 
-    def _steps_to_delay(self) -> int | None:
-        """None in later ranks: delays of several at once could not be told apart. A process knows its rank
-        when it trains, not before."""
-        return self.steps() if not self._session.meta.get("rank") else None
+    def _session_to_delay(self) -> Any:
+        """The one that records: ours, or that of a monitor in the script. None in later ranks: delays of
+        several at once could not be told apart. A process knows its rank when it trains, not before."""
+        session = self._session if self._recorder.on else registry.owner()
+        return session if session is not None and not session.meta.get("rank") else None
 
     def _same_numbers(self, torch: Any, seed: int) -> None:
         """Every trial begins with the same random numbers; a script's own seed comes later and counts."""
@@ -145,7 +147,6 @@ class Trial:
             "steps": self.steps(),
             "losses": [loss if isinstance(loss, float) else loss.item() for loss in self._losses],
             "knobs": {name: outcome.as_json() for name, outcome in self._outcomes.items()},
-            "delays": self._delays.made if self._delays is not None else [],
             "explored": self._explorer.told() if self._explorer is not None else None,
             "memory_bytes": peak_bytes(),
             "device_memory_bytes": _device_bytes(torch),

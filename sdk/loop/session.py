@@ -66,6 +66,7 @@ class Session(NullSession, Listener):
         self._phases: dict[str, Phase] = {}
         self._scalars = ScalarTable()
         self._device_known = False
+        self._told: dict[str, Any] = {}
         self._undo: list[Callable[[], object]] = []
 
     # ── start and end ────────────────────────────────────────────────────────────────────────────
@@ -224,6 +225,11 @@ class Session(NullSession, Listener):
         """A phase got a name, which the meta must include."""
         self._write_meta()
 
+    def tell(self, name: str, value: Any) -> None:
+        """Something an experiment has found out about this run, for its meta."""
+        self._told[name] = value
+        self._write_meta()
+
     def note_framework(self, frame: FrameType | None) -> None:
         """Which framework's loop the first update came from, if any."""
         found = framework_of(frame)
@@ -252,6 +258,7 @@ class Session(NullSession, Listener):
         self.probe = Observer(self.loaders)
         self.probe.training(sys.modules["torch"], optimizer, frame)
         self._device_known = False
+        self._told = {}
         self.open_ring()
 
     # ── batches ──────────────────────────────────────────────────────────────────────────────────
@@ -377,4 +384,4 @@ class Session(NullSession, Listener):
         self.meta["config"] = self.config
         self.meta["device"] = self.config.get("device")
         self.meta["device_uuid"] = self.config.get("device_uuid")
-        self.recorder.writer.write_meta(self.meta)
+        self.recorder.writer.write_meta(self.meta | self._told)

@@ -71,6 +71,13 @@ class Slots:
         last = (self.head - 1) % self.slots + 1
         return self.words[_DATA + max(0, last - count) * _WORDS : _DATA + last * _WORDS]
 
+    def record(self, number: int) -> memoryview | None:
+        """The words of a committed record that is still there."""
+        if not max(0, self.head - self.slots) < number <= self.head:
+            return None
+        at = _DATA + (number - 1) % self.slots * _WORDS
+        return self.words[at : at + _WORDS]
+
 
 class MemoryRing(Slots):
     """The null counterpart of `RingWriter`: no file, and room for the records summed at once."""

@@ -1,16 +1,20 @@
-"""Does `gpumon try` find what the hand-made fix of a script brings, and are the losses what the class says?
+"""Does `gpumon try` find what the hand-made fix of a script brings, are the losses what the class says, and
+does `gpumon boost` keep what `try` promised?
 
     python -m tests.benchmarks.try_ [--budget SECONDS] [--only NAME …] [--anew] [--quick]
 
 For each script: `gpumon try` as a user would start it; then the script and its own `--fixed` version, in
-turn, as processes of the same bounded length, as the truth beside it. A row is a file in `out/try`, so the
-whole is measured in slices (`--budget` begins no script after so many seconds) and taken up where it was;
-`--anew` forgets all rows. docs/benchmarks/try.md comes from them once every script has its row.
+turn, as processes of the same bounded length, as the truth beside it; then the script under `gpumon boost`
+and without, in turn. A row is a file in `out/try`, so the whole is measured in slices (`--budget` begins no
+script after so many seconds) and taken up where it was; `--anew` forgets all rows. What is measured is fixed
+before the first run: a row carries a digest of its script and of the lengths below, and one made with others
+is made anew. docs/benchmarks/try.md comes from the rows once every script has one.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import math
 import os
@@ -19,10 +23,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from monitor.experiments.arm import Arm
+from monitor.experiments.measure import measure as measured
 from tests.benchmarks.diagnosis import rows
 from tests.benchmarks.diagnosis.catalog import SCRIPTS
 
@@ -52,6 +58,15 @@ CASES = {
 """Scripts of the diagnosis benchmark whose fix is a knob (chosen by that alone), and what is wrong."""
 PAIRS, SECONDS, BLOCKS = 2, 3.0, 2
 """Fixed before the first run: processes of either version, seconds of a trial, blocks of trials."""
+BOOST_STEPS = 4
+"""Fixed as well: a boosted run has so many times the steps of a trial, for it also compares while it runs."""
+PATIENCE_SECONDS = 600.0
+
+
+def fixed(script: str) -> str:
+    """What a row was made of."""
+    text = (SCRIPTS / f"{script}.py").read_text()
+    return hashlib.sha256(f"{text}{PAIRS} {SECONDS} {BLOCKS} {BOOST_STEPS}".encode()).hexdigest()[:12]
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -63,22 +78,56 @@ def environment(folder: Path) -> dict[str, str]:
     }
 
 
-def tried(script: str, seconds: float, blocks: int) -> dict[str, Any]:
+def tried(folder: Path, script: str, seconds: float, blocks: int) -> dict[str, Any]:
     """The answer of `gpumon try`. Random numbers may differ: the hand-made fix changes them as well."""
-    with tempfile.TemporaryDirectory(prefix="gpumon-try-bench-") as name:
-        folder = Path(name)
-        (folder / "rings").mkdir(mode=0o700)
-        words = [sys.executable, "-m", "monitor.cli.main", "try", "--json", "--allow-numerics"]
-        words += ["--seconds", str(seconds), "--blocks", str(blocks), "--most", "2"]
-        began = time.monotonic()
-        done = subprocess.run(
-            [*words, "--", sys.executable, str(SCRIPTS / f"{script}.py")],
-            env=environment(folder), capture_output=True, text=True, timeout=600, cwd=ROOT,
-        )  # fmt: skip
-        if done.returncode not in (0, 1) or not done.stdout.startswith("{"):
-            return {"error": done.stderr.strip()[-300:]}
-        answer: dict[str, Any] = json.loads(done.stdout)
-        return answer | {"took": time.monotonic() - began}
+    (folder / "rings").mkdir(mode=0o700)
+    options = [
+        "--json",
+        "--allow-numerics",
+        "--seconds",
+        str(seconds),
+        "--blocks",
+        str(blocks),
+        "--most",
+        "2",
+    ]
+    began = time.monotonic()
+    done = gpumon("try", options, script, environment(folder))
+    if done.returncode not in (0, 1) or not done.stdout.startswith("{"):
+        return {"error": done.stderr.strip()[-300:]}
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer | {"took": time.monotonic() - began}
+
+
+def gpumon(
+    command: str, options: list[str], script: str, env: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
+    words = [sys.executable, "-m", "monitor.cli.main", command, *options]
+    return subprocess.run(
+        [*words, "--", sys.executable, str(SCRIPTS / f"{script}.py")],
+        env=env, capture_output=True, text=True, timeout=PATIENCE_SECONDS, cwd=ROOT,
+    )  # fmt: skip
+
+
+def boosted(folder: Path, script: str, steps: int) -> float | None:
+    """How many times faster the script is under `gpumon boost`, which knows here what `try` has verified:
+    four processes in turn, each ended after as many steps. None where one of them fails."""
+    costs: dict[str, list[float]] = {"run": [], "boost": []}
+    ways = {"run": ["--no-summary"], "boost": ["--allow-numerics"]}
+    for number, way in enumerate(("run", "boost", "boost", "run")):
+        rings = folder / f"rings-{number}"
+        rings.mkdir(mode=0o700)
+        env = environment(folder) | {"GPUMON_DIR": str(rings), "GPUMON_MAX_STEPS": str(steps)}
+        done = gpumon(way, ways[way], script, env)
+        found = measured(rings, "")
+        if done.returncode or found is None:
+            return None
+        costs[way].append(found.cost(bool(found.samples)))
+    return math.exp(_log_mean(costs["run"]) - _log_mean(costs["boost"]))
+
+
+def _log_mean(costs: list[float]) -> float:
+    return statistics.fmean(map(math.log, costs))
 
 
 def by_hand(script: str, seconds: float) -> float | None:
@@ -86,8 +135,8 @@ def by_hand(script: str, seconds: float) -> float | None:
     from monitor.experiments.runner import Runner
 
     costs: dict[bool, list[float]] = {False: [], True: []}
-    for fixed in (False, True, True, False)[: 2 * PAIRS]:
-        words = [sys.executable, str(SCRIPTS / f"{script}.py"), *(["--fixed"] if fixed else [])]
+    for mended in (False, True, True, False)[: 2 * PAIRS]:
+        words = [sys.executable, str(SCRIPTS / f"{script}.py"), *(["--fixed"] if mended else [])]
         runner = Runner(words, _launch(), "auto")
         try:
             trial = runner.trial(Arm(), limit=300.0, seconds=seconds, least=40)
@@ -95,9 +144,8 @@ def by_hand(script: str, seconds: float) -> float | None:
             runner.close()
         if trial.measured is None or trial.ended.code:
             return None
-        costs[fixed].append(trial.measured.cost(bool(trial.measured.samples)))
-    means = {fixed: statistics.fmean(map(math.log, found)) for fixed, found in costs.items()}
-    return math.exp(means[False] - means[True])
+        costs[mended].append(trial.measured.cost(bool(trial.measured.samples)))
+    return math.exp(_log_mean(costs[False]) - _log_mean(costs[True]))
 
 
 def _launch() -> dict[str, str]:
@@ -107,13 +155,17 @@ def _launch() -> dict[str, str]:
 
 
 def measure(script: str, seconds: float, blocks: int) -> dict[str, Any]:
-    answer = tried(script, seconds, blocks)
-    if "error" in answer:
-        return {"script": script, "error": answer["error"]}
-    best = answer["best"]
+    with tempfile.TemporaryDirectory(prefix="gpumon-try-bench-") as name:
+        answer = tried(Path(name), script, seconds, blocks)
+        if "error" in answer:
+            return {"script": script, "fixed": fixed(script), "error": answer["error"]}
+        best = answer["best"]
+        boost = boosted(Path(name), script, BOOST_STEPS * answer["steps"]) if best else None
     return {
         "script": script,
+        "fixed": fixed(script),
         "by_hand": by_hand(script, seconds),
+        "boost": boost,
         "best": best["arm"]["settings"] if best else None,
         "ratio": best["ratio"] if best else None,
         "effect": best["effect"] if best else None,
@@ -153,6 +205,14 @@ def share_of_gain(row: dict[str, Any]) -> float | None:
     return max(0.0, math.log(ratio["likely"])) / math.log(hand) if ratio else 0.0
 
 
+def share_of_promise(row: dict[str, Any]) -> float | None:
+    """What `boost` reached of what `try` found, of its logarithm; None where that is less than 5 %."""
+    boost, ratio = row.get("boost"), row.get("ratio")
+    if not ratio or ratio["likely"] < 1.05:
+        return None
+    return max(0.0, math.log(boost)) / math.log(ratio["likely"]) if boost else 0.0
+
+
 def page(table: list[dict[str, Any]]) -> str:
     shares = [share for row in table if (share := share_of_gain(row)) is not None]
     promised = [
@@ -162,6 +222,7 @@ def page(table: list[dict[str, Any]]) -> str:
         if one["predicted"] and one["ratio"]
     ]
     inside = sum(p["low"] <= r["high"] and r["low"] <= p["high"] for p, r in promised)
+    boosts = [share for row in table if (share := share_of_promise(row)) is not None]
     kept, told = as_claimed([one for row in table for one in row.get("results", [])])
     lines = [
         "# `gpumon try` against fixes made by hand",
@@ -177,9 +238,14 @@ def page(table: list[dict[str, Any]]) -> str:
         f"- realised within the predicted range, intervals included: **{inside} of {len(promised)}**",
         "- losses as the knob's class says (equal bit for bit, or to 1e-3), workers left out, whose class",
         f"  the losses decide: **{kept} of {told}**",
+        f"- what `gpumon boost` reached of what `gpumon try` found (of its logarithm), mean over the "
+        f"{len(boosts)} scripts",
+        f"  with something to find: **{_percent(statistics.fmean(boosts) if boosts else None)}**; at least "
+        f"90 % of it in **{sum(share >= 0.9 for share in boosts)} of {len(boosts)}**",
         "",
-        "| script | what is wrong | by hand | `gpumon try` | settings | class | share | took |",
-        "|---|---|---|---|---|---|---|---|",
+        "| script | what is wrong | by hand | `gpumon try` | settings | class | share | `gpumon boost` "
+        "| of what `try` found | took |",
+        "|---|---|---|---|---|---|---|---|---|---|",
         *(_row(row) for row in table),
         "",
     ]
@@ -193,16 +259,19 @@ def _percent(value: float | None) -> str:
 def _row(row: dict[str, Any]) -> str:
     cause = CASES[row["script"]]
     if "error" in row:
-        return f"| {row['script']} | {cause} | – | failed: {row['error'][:80]} | – | – | – | – |"
+        return f"| {row['script']} | {cause} | – | failed: {row['error'][:80]} | – | – | – | – | – | – |"
     ratio, hand = row["ratio"], row["by_hand"]
     found = f"×{ratio['likely']:.2f} ({ratio['low']:.2f}–{ratio['high']:.2f})" if ratio else "nothing clear"
     settings = " ".join(f"`{name}={value}`" for name, value in (row["best"] or {}).items()) or "–"
-    hand_text = f"×{hand:.2f}" if hand else "–"
-    cells = (row["script"], cause, hand_text, found, settings, row["effect"] or "–")
-    return f"| {' | '.join(cells)} | {_percent(share_of_gain(row))} | {row['took']:.0f} s |"
+    hand_text, boost = (f"×{one:.2f}" if one else "–" for one in (hand, row["boost"]))
+    cells = (
+        row["script"], cause, hand_text, found, settings, row["effect"] or "–",
+        _percent(share_of_gain(row)), boost, _percent(share_of_promise(row)), f"{row['took']:.0f} s",
+    )  # fmt: skip
+    return f"| {' | '.join(cells)} |"
 
 
-def main() -> None:
+def main(asked: Sequence[str] = ()) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -212,13 +281,13 @@ def main() -> None:
     parser.add_argument(
         "--budget", type=float, default=math.inf, help="begin no script after so many seconds"
     )
-    args = parser.parse_args()
+    args = parser.parse_args(asked)
     began = time.monotonic()
     if args.anew:
         rows.begin_anew(FOLDER)
     for script in args.only or CASES:
         path = FOLDER / f"{script}.json"
-        if (path.exists() and not args.quick) or time.monotonic() - began > args.budget:
+        if (_row_of(script) and not args.quick) or time.monotonic() - began > args.budget:
             continue
         row = measure(script, 1.0, 1) if args.quick else measure(script, SECONDS, BLOCKS)
         print(_row(row), flush=True)
@@ -227,14 +296,20 @@ def main() -> None:
     _write_page()
 
 
+def _row_of(script: str) -> dict[str, Any] | None:
+    """The row as it was fixed; one made with another script or other lengths does not count."""
+    row: dict[str, Any] | None = rows.read(FOLDER / f"{script}.json")
+    return row if row is not None and row.get("fixed") == fixed(script) else None
+
+
 def _write_page() -> None:
-    found = {script: rows.read(FOLDER / f"{script}.json") for script in CASES}
+    found = {script: _row_of(script) for script in CASES}
     missing = [script for script, row in found.items() if row is None]
     if missing:
         print(f"no page yet, {len(missing)} scripts have no row: {', '.join(missing)}")
     else:
-        PAGE.write_text(page(list(found.values())))
+        PAGE.write_text(page([row for row in found.values() if row is not None]))
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -76,6 +76,7 @@ ALLOWED = {
         "compare.py:_exit_code": "the bar the user gave",
         "doctor.py:chosen": "checks by their id",
         "help.py:_rule": "rules by their id",
+        "probe.py:environment": "the bounds of an option",
         "profile.py:_number": "the bounds of an option",
         "profile.py:_wait": "until when the user wants to wait",
         "trace_text.py:_bar": "cells of a bar",

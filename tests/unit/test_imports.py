@@ -14,7 +14,15 @@ ROOT = Path(__file__).parents[2]
 ALLOWED = {
     "sdk": {"sdk"},
     "trainers": {"trainers", "sdk"},
-    "monitor": {"monitor", "sdk.knobs.catalog", "sdk.redact", "sdk.ring", "sdk.statistics", "sdk.units"},
+    "monitor": {
+        "monitor",
+        "sdk.delays.slope",
+        "sdk.knobs.catalog",
+        "sdk.redact",
+        "sdk.ring",
+        "sdk.statistics",
+        "sdk.units",
+    },
 }
 ARROWS = {
     # the floor

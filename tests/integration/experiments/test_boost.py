@@ -42,7 +42,7 @@ def test_nothing_verified_is_looked_for_while_it_runs(folder: Path) -> None:
     pytest.importorskip("torch")
     done = boost()
     assert done.returncode == 0 and done.stdout == "the end was reached\n", done.stderr
-    assert "nothing is verified for this command here" in done.stderr
+    assert "nothing has been verified for this command here" in done.stderr
     assert "too few steps were made to try anything" in done.stderr
 
 

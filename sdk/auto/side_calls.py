@@ -50,7 +50,7 @@ _WRITER = (
     "add_hparams",
     "flush",
 )
-_LATER: tuple[tuple[str, str, tuple[str, ...], int], ...] = (
+LATER: tuple[tuple[str, str, tuple[str, ...], int], ...] = (
     ("torch.utils.tensorboard.writer", "SummaryWriter", _WRITER, LOG),
     ("tensorboardX.writer", "SummaryWriter", _WRITER, LOG),
     ("wandb.sdk.wandb_run", "Run", ("log", "log_artifact"), LOG),
@@ -84,7 +84,7 @@ def side_calls(steps: StepRecognizer, torch: Any) -> list[Undo]:
         replace(torch.nn.utils, "clip_grad_norm_", timed(steps, lambda: GRAD_NORM)),
     ]
     trackers = Trackers(steps.session)
-    for module, owner, names, phase in _LATER:
+    for module, owner, names, phase in LATER:
         undo += when_there(module, owner, names, timed(steps, _always(phase), trackers.noting(module)))
     if torch.distributed.is_available():
         collective = timed(steps, _new_phase(steps, COLLECTIVE))
