@@ -21,6 +21,7 @@ from monitor import __version__
 from monitor.daemon.bind import bind_tcp, bind_unix, release_unix
 from monitor.daemon.exposure import warn_if_exposed
 from monitor.daemon.lock import DirectoryLock
+from monitor.daemon.pushing import make_pusher
 from monitor.daemon.serving import make_servers
 from monitor.host.limits import raise_descriptor_limit
 from monitor.model.errors import EXIT_FAILED, EXIT_OK
@@ -102,6 +103,10 @@ def run_daemon(settings: Settings) -> int:
         store = _open_store(settings, stack)
         pipeline = Pipeline(settings, store=store)
         service = Service(settings, store=store)
+        pusher = make_pusher(service, settings)
+        if pusher is not None:
+            stack.callback(pusher.stop)
+            pusher.start()
         return asyncio.run(_serve(pipeline, service, web, tcp, unix))
 
 

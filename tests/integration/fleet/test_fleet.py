@@ -1,4 +1,4 @@
-"""One run over four machines: daemons, torchrun over gloo, Prometheus and VictoriaMetrics, all of them real."""
+"""One run over four machines: daemons, torchrun over gloo, Prometheus and VictoriaMetrics, all real."""
 
 from __future__ import annotations
 
