@@ -36,6 +36,8 @@ EXIT_SECONDS = 1.5
 """After this long the process ends even if the driver holds a thread."""
 PREPARE_SECONDS = 60.0
 """A choice: how long to wait for a snapshot before asking again."""
+GATHER_SECONDS = 5.0
+"""While nothing trains the history is written this often: a transaction a tick was a fifth of its cost."""
 SWITCH_SECONDS = 0.001
 """How long the thread that ticks may keep the one that answers waiting: five times as often as by default."""
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -116,7 +118,12 @@ def _open_store(settings: Settings, stack: contextlib.ExitStack) -> Store | None
         return None
     from monitor.store.store import Store
 
-    store = Store(settings.store, max_bytes=settings.store_max_size, max_age=settings.store_max_age)
+    store = Store(
+        settings.store,
+        max_bytes=settings.store_max_size,
+        max_age=settings.store_max_age,
+        gather_seconds=GATHER_SECONDS,
+    )
     stack.callback(store.close)
     return store
 

@@ -247,4 +247,4 @@ def test_the_machines_of_a_run_stand_beside_each_other() -> None:
     )
     assert "n2" in text and "2–3" in text and "×1.6" in text and "data +30 ms" in text
     assert "n3" in text and "lost" in text
-    assert "1.25 h" in text and "8 h" in text and "0.5 h" in text
+    assert "1.25 h" in text and "8 h" in text and "0.500 h" in text

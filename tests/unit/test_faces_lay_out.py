@@ -63,7 +63,6 @@ ALLOWED = {
         "exposition.py:number": "a number for a parser, not for people",
         # how much is served, and to whom
         "otlp.py:_nanoseconds": "the time of a snapshot, for a parser",
-        "otlp.py:_spread": "how many observations a histogram has, for a parser",
         "families/base.py:make_scene": "how many series there may be, and how they are shared among owners",
         "families/base.py:_long_ended": "how long a series outlives its run",
         "families/ranks.py:_scalars": "how many series there may be",
@@ -77,7 +76,6 @@ ALLOWED = {
         "analyze.py:_bottleneck": "the largest share, by name",
         "compare.py:_exit_code": "the bar the user gave",
         "doctor.py:chosen": "checks by their id",
-        "fleet_source.py:span": "a length of time as the user wrote it",
         "help.py:_rule": "rules by their id",
         "profile.py:_number": "the bounds of an option",
         "profile.py:_wait": "until when the user wants to wait",

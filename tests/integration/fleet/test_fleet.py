@@ -118,7 +118,7 @@ def test_gpu_hours(site: Site) -> None:
     )
     hours = (time.time() - run.started) / 3600 * NODES * RANKS
     assert 0.3 * hours < run.waste.held_gpu_hours < 1.1 * hours
-    assert 0 < run.waste.idle_gpu_hours < run.waste.held_gpu_hours
+    assert 0 < run.waste.idle_gpu_hours <= run.waste.held_gpu_hours, "it computes on cores"
     assert all(node.gpus == RANKS and node.busy_ratio is not None for node in run.nodes)
 
 

@@ -42,11 +42,13 @@ class MadeUp:
         here = node not in self.gone
         info = self.sample("gpumon_run_info", node, 1.0, name="llm", user="ada", hostname=f"host-{node}")
         world = self.world or sum(map(len, self.nodes.values()))
-        made.known += [
-            info,
-            self.sample("gpumon_run_started_timestamp_seconds", node, NOW - 600),
-            self.sample("gpumon_run_world_size", node, world),
-        ]
+        made.known.extend(
+            [
+                info,
+                self.sample("gpumon_run_started_timestamp_seconds", node, NOW - 600),
+                self.sample("gpumon_run_world_size", node, world),
+            ]
+        )
         state = self.states.get(node, "running")
         for name in ("running", "stalled", "ended", "failed", "killed"):
             made.known.append(self.sample("gpumon_run_state", node, float(name == state), state=name))
@@ -58,25 +60,27 @@ class MadeUp:
     def _rank(self, made: Answers, node: str, rank: int, here: bool) -> None:
         own = {"rank": str(rank)}
         last = NOW - 1 if here else NOW - 120
-        made.known += [
-            self.sample("gpumon_rank_info", node, 1.0, device=self.device, local_rank="0", **own),
-            self.sample("gpumon_rank_steps_total", node, self.steps, **own),
-            self.sample("gpumon_rank_last_step_timestamp_seconds", node, last, **own),
-        ]
+        made.known.extend(
+            [
+                self.sample("gpumon_rank_info", node, 1.0, device=self.device, local_rank="0", **own),
+                self.sample("gpumon_rank_steps_total", node, self.steps, **own),
+                self.sample("gpumon_rank_last_step_timestamp_seconds", node, last, **own),
+            ]
+        )
         if not here:
             return
         phases = self.phases.get(rank, {"data": 0.01, "forward": 0.02, "backward": 0.03})
         recent = self.recent * self.steps
-        made.now += [self.sample("gpumon_rank_up", node, 1.0, **own)]
-        made.now += [
+        made.now.append(self.sample("gpumon_rank_up", node, 1.0, **own))
+        made.now.extend(
             self.sample("gpumon_rank_phase_seconds_total", node, each * self.steps, phase=name, **own)
             for name, each in phases.items()
-        ]
+        )
         made.increases.setdefault("steps", []).append(self.sample("", node, recent, **own))
         made.increases.setdefault("phases", []).extend(
             self.sample("", node, each * recent, phase=name, **own) for name, each in phases.items()
         )
 
-    def sample(self, name: str, node: str, value: float, **labels: str) -> Sample:
-        common = {"__name__": name, "job": "gpumon", "instance": node, "run": self.run}
+    def sample(self, series: str, node: str, value: float, **labels: str) -> Sample:
+        common = {"__name__": series, "job": "gpumon", "instance": node, "run": self.run}
         return Sample({**common, **self.labels, **labels}, float(value))
