@@ -26,6 +26,9 @@ CHART = HERE.parent / "deploy" / "helm" / "gpumon" / "files"
 NOTE = "# Written by `python -m grafana.build`; change grafana/rules/*.py instead.\n"
 
 
+OF_INTERVALS = ("auto", "auto_count", "auto_min")
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m grafana.build", description=__doc__)
     parser.add_argument("--check", action="store_true", help="only say which files are stale")
@@ -55,10 +58,19 @@ def _compact(text: str) -> str:
 
 def _sources() -> Iterator[tuple[Path, str]]:
     for name, build in DASHBOARDS.items():
-        body = json.dumps(build(), cls=JSONEncoder, indent=1, sort_keys=True, ensure_ascii=False)
+        board = _without_strays(json.loads(json.dumps(build(), cls=JSONEncoder)))
+        body = json.dumps(board, indent=1, sort_keys=True, ensure_ascii=False)
         yield HERE / "json" / f"{name}.json", body + "\n"
     yield HERE / "rules" / "recording.yaml", NOTE + _yaml(recording_groups())
     yield HERE / "rules" / "alerts.yaml", NOTE + _yaml(alert_groups())
+
+
+def _without_strays(board: dict[str, Any]) -> dict[str, Any]:
+    """The SDK gives every variable what only an interval variable has."""
+    for one in board["templating"]["list"]:
+        for key in OF_INTERVALS:
+            one.pop(key, None)
+    return board
 
 
 def recording_groups() -> dict[str, Any]:

@@ -83,11 +83,22 @@ _STEPS = f"rate(gpumon_rank_steps_total[{WINDOW}])"
 _OWN = f'rate(gpumon_rank_phase_seconds_total{{phase!~"{_WAITS}"}}[{WINDOW}])'
 _WAITING = f'rate(gpumon_rank_phase_seconds_total{{phase=~"{_WAITS}"}}[{WINDOW}])'
 _RANK = "on (job, instance, run, rank)"
-OWN_WORK = f"""
-sum by (job, instance, run, rank) ({_OWN}) / {_RANK} {_STEPS}
-+ on (job, run) group_left () (
-  sum by (job, run) (min by (job, run, phase) ({_WAITING} / {_RANK} group_left () {_STEPS}))
-  or 0 * sum by (job, run) ({_STEPS})
+_ALL_TIMED = (
+    "count by (job, run) (gpumon_rank_exchange_seconds > 0) == count by (job, run) (gpumon_rank_up == 1)"
+)
+BY_DEVICE = f"""
+(
+  sum by (job, instance, run, rank) (gpumon_rank_device_phase_seconds) - {_RANK} gpumon_rank_exchange_seconds
+  and on (job, run) ({_ALL_TIMED})
+)"""
+"""On GPUs, where every rank's device tells how long it worked and how long the exchange ran alone."""
+OWN_WORK = f"""{BY_DEVICE}
+or (
+  sum by (job, instance, run, rank) ({_OWN}) / {_RANK} {_STEPS}
+  + on (job, run) group_left () (
+    sum by (job, run) (min by (job, run, phase) ({_WAITING} / {_RANK} group_left () {_STEPS}))
+    or 0 * sum by (job, run) ({_STEPS})
+  )
 )"""
 COMMON = """
 (quantile by (job, run) (0.5, gpumon:rank_own_work_seconds) and count by (job, run) (gpumon:rank_own_work_seconds) > 2)

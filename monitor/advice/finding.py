@@ -23,8 +23,8 @@ def make(
     error: float | None = None,
     places: Places = UNKNOWN,
 ) -> Finding | None:
-    """The finding, or None if its gain is not worth a reader's time. `error` is how far the rule's predictions
-    have been off so far; `places` tells how critical parts of the loop are, where that was probed."""
+    """The finding, or None if its gain is not worth a reader's time. `error` is how far its rule's past
+    predictions were off; `places` tells how critical parts of the loop are, where that was probed."""
     speedup, share, least = _promise(advice, model, error, places)
     severity = advice.severity or by_gain(speedup, policy, least)
     if severity is None:

@@ -22,6 +22,8 @@ from monitor.advice.rule import Advice, Rule, all_rules
 from monitor.model.finding import Finding, VerifiedOn
 
 NO_ERRORS: Mapping[str, float] = {}
+ACROSS_RANKS = "distributed."
+"""Area of rules that compare the ranks of a run."""
 FAILED = ("failed", "killed")
 """Runs that did not finish: what was seen of them does not show how long they would have taken."""
 
@@ -77,6 +79,13 @@ def judge_run(
             said = [*about_gpus, *(one.finding for one in judged)]
             judged += ask(rule.id, partial(_about_run, context, rule, errors, said), [])
     return judged
+
+
+def judge_nodes(context: RunContext) -> list[Judged]:
+    """What can be said of a run that is known by its metrics only: how its ranks and machines compare."""
+    rules = (rule for rule in all_rules() if rule.id.startswith(ACROSS_RANKS))
+    said = [_about_run(context, rule, NO_ERRORS) for rule in rules if not rule.steps or context.reliable]
+    return suppress([one for some in said for one in some])
 
 
 def _about_run(context: RunContext, rule: Rule, errors: Errors, *said: list[Finding]) -> list[Judged]:

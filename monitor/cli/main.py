@@ -67,7 +67,7 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
     parser = Parser(
         prog="gpumon",
         description="Why is the GPU not busy, what to change, what it will gain, and whether it did.",
-        epilog="exit codes: 0 fine, 1 the answer is no, 2 bad input, 3 no daemon answers, "
+        epilog="exit codes: 0 fine, 1 the answer is no, 2 bad input, 3 no daemon or Prometheus answers, "
         "4 another daemon is already running, 130 interrupted",
     )
     parser.add_argument("--version", action="version", version=f"gpumon {__version__}")

@@ -7,7 +7,8 @@ import sys
 from collections.abc import Sequence
 
 from monitor.catalog.rows import RunRow
-from monitor.cli import run_source
+from monitor.cli import fleet_source, run_source
+from monitor.cli.runs_nodes import across
 from monitor.model.snapshot import encode
 from monitor.model.units import ABSENT, ago, number, seconds, whole
 from monitor.terminal import Terminal, table
@@ -17,11 +18,15 @@ STATES = ("running", "stalled", "ended", "failed", "killed")
 
 def configure(parser: argparse.ArgumentParser) -> None:
     run_source.configure(parser)
+    fleet_source.configure(parser)
     parser.add_argument("--limit", type=_positive, default=50, metavar="N", help="newest N runs (default 50)")
     parser.add_argument("--state", choices=STATES, help="only runs in this state")
 
 
 def run(args: argparse.Namespace) -> int:
+    fleet_source.check_alone(args)
+    if args.prometheus:
+        return across(fleet_source.opened(args), args)
     with run_source.open_runs(args) as source:
         rows = source.rows(limit=args.limit, state=args.state)
     if args.json:

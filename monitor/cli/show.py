@@ -7,8 +7,9 @@ import sys
 from collections.abc import Iterator
 
 from monitor.catalog.rows import shown
-from monitor.cli import run_source
+from monitor.cli import fleet_source, run_source, show_nodes
 from monitor.model import criticality
+from monitor.model.errors import EXIT_FAILED, EXIT_OK
 from monitor.model.finding import Finding
 from monitor.model.history import RunRecord
 from monitor.model.run import Rank, Run
@@ -31,16 +32,28 @@ from monitor.terminal import PLAIN, Terminal, table, wrapped
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", help="id, beginning of an id, name, or last")
     run_source.configure(parser)
+    fleet_source.configure(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    with run_source.open_runs(args) as source:
-        record = source.record(args.run)
+    """With --prometheus the answer is no when ranks of a live run are not reported."""
+    record = _record(args)
     if args.json:
         sys.stdout.write(encode(shown(record)).decode() + "\n")
     else:
         print("\n".join(render(record, Terminal(sys.stdout))))
-    return 0
+    return EXIT_FAILED if record.run.missing_ranks else EXIT_OK
+
+
+def _record(args: argparse.Namespace) -> RunRecord:
+    fleet_source.check_alone(args)
+    if args.prometheus:
+        fleet = fleet_source.opened(args)
+        record = fleet.record(args.run)
+        fleet_source.tell_notes(fleet)
+        return record
+    with run_source.open_runs(args) as source:
+        return source.record(args.run)
 
 
 def render(record: RunRecord, on: Terminal = PLAIN) -> Iterator[str]:
@@ -50,6 +63,8 @@ def render(record: RunRecord, on: Terminal = PLAIN) -> Iterator[str]:
     yield from wrapped(_facts(run), on.width, hang="")
     yield ""
     yield from _findings(record.findings, on)
+    if run.nodes:
+        yield from show_nodes.nodes(run, on)
     if run.phases:
         yield "where the time goes (a step)"
         rows = [
@@ -71,6 +86,9 @@ def render(record: RunRecord, on: Terminal = PLAIN) -> Iterator[str]:
         yield table(("where", "slope", ""), criticality.rows(run.criticality), on=on)
         yield ""
     yield "ranks"
+    if run.nodes:
+        yield show_nodes.ranks(run, on)
+        return
     ranks, figures = [_rank(rank) for rank in run.ranks], range(2, len(RANK_HEAD))
     yield table(RANK_HEAD, ranks, right=figures, spare=RANK_SPARE, on=on)
 

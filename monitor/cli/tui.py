@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from monitor.cli import fleet_source
 from monitor.model import settings
 from monitor.model.address import CONNECT_VARIABLE
 from monitor.model.errors import UserError
@@ -28,6 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--hosts", metavar="FILE", type=Path, help="file with daemons to show, one per line: URL, or NAME URL"
     )
+    fleet_source.configure(parser)
     parser.add_argument("--readonly", action="store_true", help="no signals to processes")
     parser.add_argument(
         "--theme",
@@ -67,6 +69,7 @@ def run(args: argparse.Namespace) -> int:
         ascii_only=args.ascii,
         readonly=args.readonly,
         terminal=sys.stdout if args.screenshot is None else None,
+        fleet=_fleet(args),
     )
     if args.screenshot is not None and size is not None:
         from monitor.tui.start import save_screenshot
@@ -89,6 +92,13 @@ def _hosts(args: argparse.Namespace) -> Sequence[tuple[str, str | None]]:
         named += hosts_file(args.hosts)
     given = os.environ.get(CONNECT_VARIABLE)
     return named or ([(given, None)] if given else [])
+
+
+def _fleet(args: argparse.Namespace) -> tuple[str, float] | None:
+    fleet_source.check_alone(args)
+    if args.prometheus and (args.connect or args.hosts):
+        raise UserError("--prometheus shows its own machines", hint="leave --connect and --hosts out")
+    return (args.prometheus, args.since or fleet_source.span(fleet_source.SINCE)) if args.prometheus else None
 
 
 def _asks_for_own(args: argparse.Namespace) -> bool:

@@ -21,6 +21,7 @@ from monitor import __version__
 from monitor.daemon.bind import bind_tcp, bind_unix, release_unix
 from monitor.daemon.exposure import warn_if_exposed
 from monitor.daemon.lock import DirectoryLock
+from monitor.daemon.pushing import make_pusher
 from monitor.daemon.serving import make_servers
 from monitor.host.limits import raise_descriptor_limit
 from monitor.model.errors import EXIT_FAILED, EXIT_OK
@@ -35,6 +36,8 @@ EXIT_SECONDS = 1.5
 """After this long the process exits even if the driver holds a thread."""
 PREPARE_SECONDS = 60.0
 """Chosen: how long to wait for a snapshot before asking again."""
+GATHER_SECONDS = 5.0
+"""While nothing trains, history is written this often: one transaction per tick was a fifth of its cost."""
 SWITCH_SECONDS = 0.001
 """How long the tick thread may keep the serving thread waiting: a fifth of Python's default."""
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -102,6 +105,10 @@ def run_daemon(settings: Settings) -> int:
         store = _open_store(settings, stack)
         pipeline = Pipeline(settings, store=store)
         service = Service(settings, store=store)
+        pusher = make_pusher(service, settings)
+        if pusher is not None:
+            stack.callback(pusher.stop)
+            pusher.start()
         return asyncio.run(_serve(pipeline, service, web, tcp, unix))
 
 
@@ -111,7 +118,12 @@ def _open_store(settings: Settings, stack: contextlib.ExitStack) -> Store | None
         return None
     from monitor.store.store import Store
 
-    store = Store(settings.store, max_bytes=settings.store_max_size, max_age=settings.store_max_age)
+    store = Store(
+        settings.store,
+        max_bytes=settings.store_max_size,
+        max_age=settings.store_max_age,
+        gather_seconds=GATHER_SECONDS,
+    )
     stack.callback(store.close)
     return store
 

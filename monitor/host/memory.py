@@ -11,13 +11,17 @@ from monitor.model.host import Memory
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
+NEEDED = tuple(b"MemTotal MemAvailable MemFree Buffers Cached SReclaimable Shmem SwapTotal SwapFree".split())
+
+
 def parse_meminfo(raw: bytes) -> dict[bytes, int]:
-    """Name → bytes, for every line that is in kB."""
+    """Name → bytes, of those we need that are in kB; the file has fifty more, and is read every second."""
     found: dict[bytes, int] = {}
-    for line in raw.splitlines():
-        name, _, rest = line.partition(b":")
-        value, _, unit = rest.strip().partition(b" ")
-        if unit == b"kB" and value.isdigit():
+    text = b"\n" + raw + b"\n"
+    for name in NEEDED:
+        at = text.find(b"\n" + name + b":")
+        value, _, unit = text[at + len(name) + 2 : text.find(b"\n", at + 1)].strip().partition(b" ")
+        if at >= 0 and unit == b"kB" and value.isdigit():
             found[name] = int(value) * 1024
     return found
 

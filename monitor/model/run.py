@@ -9,6 +9,7 @@ from msgspec import Struct
 from monitor.model import units
 from monitor.model.criticality import Criticality
 from monitor.model.finding import Speedup
+from monitor.model.nodes import Node, Waste
 
 RunState = Literal["running", "stalled", "ended", "failed", "killed"]
 RunCondition = Literal["running", "warning", "critical", "starved", "stalled", "ended", "failed", "killed"]
@@ -341,6 +342,11 @@ class Run(Struct, frozen=True):
     gpu_uuids: tuple[str, ...] = ()
     visible_gpu_uuids: tuple[str, ...] = ()
     pids: tuple[int, ...] = ()
+    nodes: tuple[Node, ...] = ()
+    """Its machines, of a run that was put together from several (`monitor.fleet`); so are the next two."""
+    missing_ranks: tuple[int, ...] = ()
+    """Ranks of a live run that no machine reports now."""
+    waste: Waste | None = None
 
     combined: Speedup | None = None
     """What all remedies would give together. Computed by the advice engine, like the verdict."""

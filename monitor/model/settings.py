@@ -90,6 +90,10 @@ def _compat(text: str) -> str | None:
     return None if text == OFF else text
 
 
+def _text_or_off(text: str) -> str | None:
+    return None if text in ("", OFF) else text
+
+
 def _between(low: int, high: int) -> Callable[[str], int]:
     def read(text: str) -> int:
         if not text.strip().isdecimal() or not low <= int(text) <= high:
@@ -227,6 +231,10 @@ class Settings:
     compat: str | None = _option(
         None, _compat, "also serve another exporter's names and labels in /metrics, for its dashboards: dcgm"
     )
+    otlp: str | None = _option(
+        None, _text_or_off, "also push metrics over OTLP/HTTP, to http://HOST:4318 or a full URL"
+    )
+    otlp_interval: float = _option(15.0, _interval, "how often to push", shown="15s")
     per_link: bool = _option(False, _switch, "show every NVLink link by itself in /metrics")
     max_runs: int = _option(64, _between(1, 10_000), "runs shown in /metrics at most; the rest is counted")
     max_ranks: int = _option(

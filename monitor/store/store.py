@@ -55,8 +55,17 @@ _counters_decoder = msgspec.json.Decoder(Counters)
 class Store(History):
     """Implements `RecordSink`. One thread writes; queries may come from any."""
 
-    def __init__(self, path: Path, *, max_bytes: int = MAX_BYTES, max_age: float = MAX_AGE_SECONDS) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        max_bytes: int = MAX_BYTES,
+        max_age: float = MAX_AGE_SECONDS,
+        gather_seconds: float = 0.0,
+    ) -> None:
+        """`gather_seconds`: while nothing trains, readings are written together that often."""
         super().__init__(path)
+        self.gather_seconds = gather_seconds
         self.max_bytes = max_bytes
         self.max_age = max_age
         self.error: str | None = None
@@ -71,6 +80,9 @@ class Store(History):
         self._rings: dict[str, int] = {}
         """Key of each ring this process has written to → when it last did."""
         self._series: dict[tuple[str, str], int] = {}
+        self._gathered: list[tuple[str, str, int, float]] = []
+        """Readings of ticks without a run that wait to be written: subject, field, when, value."""
+        self._write_due = 0.0
         self._written: dict[tuple[str, int], tuple[float, int]] = {}
         """Run and owner → when its row was last written, and its digest."""
         self.spending = Spending()
@@ -130,8 +142,16 @@ class Store(History):
     # ── Snapshots ──
 
     def append(self, snapshot: Snapshot) -> None:
-        """Store one tick's readings and runs. Raises `StoreError` while history cannot be written."""
-        self._write(lambda database: self._write_snapshot(database, snapshot))
+        """Store one tick's readings and runs. Raises `StoreError` while history cannot be written; what could
+        not be written is lost, not hoarded."""
+        now_us = int(snapshot.time * 1e6)
+        self._gathered += [(subject, field, now_us, value) for subject, field, value in readings(snapshot)]
+        if snapshot.runs or snapshot.monotonic >= self._write_due:
+            self._write_due = snapshot.monotonic + self.gather_seconds
+            try:
+                self._write(lambda database: self._write_snapshot(database, snapshot))
+            finally:
+                self._gathered.clear()
         if self.error is None:
             self._verifier.update(snapshot)
         expire = self._clock.may_expire()
@@ -259,14 +279,16 @@ class Store(History):
         self._retry_at = time.monotonic() + RETRY_SECONDS
 
     def _write_snapshot(self, database: sqlite3.Connection, snapshot: Snapshot) -> None:
-        now_us = int(snapshot.time * 1e6)
-        rows = [(self._series_id(database, s, f), now_us, value) for s, f, value in readings(snapshot)]
-        database.executemany("INSERT OR REPLACE INTO readings VALUES (?, ?, ?)", rows)
+        self._write_readings(database)
         for run in snapshot.runs:
             try:
                 self._write_run(database, run, snapshot)
             except UNWRITABLE as error:
                 self.spending.refuse(owner_of(run), f"{run.id}: {error}")
+
+    def _write_readings(self, database: sqlite3.Connection) -> None:
+        rows = [(self._series_id(database, s, f), now_us, value) for s, f, now_us, value in self._gathered]
+        database.executemany("INSERT OR REPLACE INTO readings VALUES (?, ?, ?)", rows)
 
     def _series_id(self, database: sqlite3.Connection, subject: str, field: str) -> int:
         known = self._series.get((subject, field))
@@ -314,6 +336,8 @@ class Store(History):
     def close(self) -> None:
         """Write what is pending, then close."""
         self.commit()
+        if self._gathered:
+            self._write(self._write_readings)
         with self._lock:
             self._close_database()
 

@@ -198,6 +198,28 @@ class OwnFeed:
             pipeline.close()
 
 
+class PrometheusFeed:
+    """Runs over many machines, from what Prometheus has scraped of their daemons."""
+
+    mode = "remote"
+
+    def __init__(self, url: str, since: float, label: str) -> None:
+        self._url, self._since = url, since
+        self.label = label
+
+    def read(self, stop: threading.Event) -> Iterator[FeedItem]:
+        from monitor.fleet.fleet import REFRESH_SECONDS, Fleet
+
+        fleet, seq = Fleet(self._url, since=self._since), 0
+        while not stop.is_set():
+            try:
+                yield fleet.snapshot(seq)
+            except UserError as error:
+                yield error.sentence
+            seq += 1
+            stop.wait(REFRESH_SECONDS)
+
+
 def short(url: str) -> str:
     """A URL as a label: "http://gpu-3:10835" → "gpu-3"."""
     bare = url.split("://", 1)[-1].rstrip("/")

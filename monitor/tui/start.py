@@ -16,7 +16,7 @@ from monitor.model.errors import EXIT_UNREACHABLE, UserError
 from monitor.model.settings import Settings
 from monitor.tui import ascii as ascii_fallback
 from monitor.tui import preferences
-from monitor.tui.feed import Feed, Inbox, OwnFeed, Readers, RemoteFeed, short
+from monitor.tui.feed import Feed, Inbox, OwnFeed, PrometheusFeed, Readers, RemoteFeed, short
 from monitor.tui.first_picture import FirstPicture, Look
 from monitor.tui.frame import Hub
 from monitor.tui.pick import Pick
@@ -43,12 +43,14 @@ def build(
     ascii_only: bool = False,
     readonly: bool = False,
     terminal: TextIO | None = None,
+    fleet: tuple[str, float] | None = None,
 ) -> GpumonApp:
-    """Connects to the named daemons, otherwise to this machine's daemon, otherwise takes readings in this
-    process. On a terminal, a first picture is drawn while Textual is loading."""
+    """Shows the runs a Prometheus knows (its address, and how far back), otherwise the named daemons,
+    otherwise this machine's daemon, otherwise readings taken in this process. On a terminal, a first picture
+    is drawn while Textual is loading."""
     preferred = preferences.load()
     plain, theme = ascii_only or ascii_fallback.wanted(), theme or ascii_fallback.theme()
-    feeds, archive = _named(hosts) if hosts else _local(settings, own)
+    feeds, archive = _of_fleet(*fleet) if fleet else _named(hosts) if hosts else _local(settings, own)
     readers = Readers(feeds, Inbox())
     look = Look(theme or preferred.theme, plain, Pick(preferred.order), preferred.processes)
     picture = None if terminal is None else FirstPicture(terminal, look)
@@ -106,6 +108,13 @@ def _named(hosts: Sequence[tuple[str, str | None]]) -> tuple[list[Feed], Callabl
     shown = [label if twice[label] == 1 else f"{label} #{index + 1}" for index, label in enumerate(labels)]
     feeds: list[Feed] = [RemoteFeed(url, label) for (url, _), label in zip(hosts, shown, strict=True)]
     return feeds, lambda: _daemon_archive(hosts[0][0])
+
+
+def _of_fleet(url: str, since: float) -> tuple[list[Feed], Callable[[], Archive] | None]:
+    """An address that cannot be one is said before the screen is taken over."""
+    from monitor.fleet.api import Api
+
+    return [PrometheusFeed(url, since, short(Api(url).url))], None
 
 
 def _local(settings: Settings, own: bool) -> tuple[list[Feed], Callable[[], Archive] | None]:

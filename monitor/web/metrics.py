@@ -51,7 +51,7 @@ class Metrics:
     def __init__(self, own: Own, limits: Limits, families: tuple[Family, ...] = FAMILIES) -> None:
         self.own = own
         self.limits = limits
-        self._families = families
+        self.families = families
         self._writers: dict[bool, Writer] = {}
         self._pages: dict[bool, Page] = {}
         self._rendering = threading.Lock()
@@ -81,7 +81,7 @@ class Metrics:
         begin = time.perf_counter()
         writer = self._writers.get(openmetrics)
         if writer is None:
-            writer = self._writers[openmetrics] = Writer(self._families, openmetrics=openmetrics)
+            writer = self._writers[openmetrics] = Writer(self.families, openmetrics=openmetrics)
         ours = writer.render(make_scene(snapshot, self.own, self.limits))
         plain = _of_the_process(self._process, openmetrics) + ours
         self.own.render_seconds = time.perf_counter() - begin

@@ -15,6 +15,7 @@ from monitor.model.finding import Finding
 from monitor.model.gpu import Gpu, MigInstance, Source
 from monitor.model.history import RunRecord
 from monitor.model.host import Host, Process
+from monitor.model.nodes import Node, Waste
 from monitor.model.run import Rank, Run, Window
 from monitor.model.snapshot import Snapshot
 from monitor.tui.frame import Frame, Hub, Update
@@ -31,6 +32,7 @@ from monitor.tui.views import (
     run,
     run_details,
     run_graphs,
+    run_nodes,
     runs,
 )
 from monitor.tui.views import host as host_view
@@ -44,7 +46,7 @@ SPARSE = facts.complete(Snapshot(
     seq=1, time=10.0, monotonic=10.0, interval_seconds=1.0, source=Source("nvml"), host=Host("h"),
     gpus=(Gpu(0, "g0"), Gpu(1, "g1", state="error"), Gpu(2, "g2", mig_enabled=True, mig=(MigInstance("m"),)), Gpu(3, "g3", state="hung", age_seconds=9e9)),
     processes=(Process(1), Process(2, parent=2), Process(3, parent=4), Process(4, parent=3)),
-    runs=(BARE, Run("s", "名前が長い\x1b[31m run", "stalled", 0.0, (Rank(0, "stalled", 1),), timeline=(Window(0.0, 0.0, 0, 0),)), Run("t", "", "failed", 9e9, (), ended=1.0)),
+    runs=(BARE, Run("s", "名前が長い\x1b[31m run", "stalled", 0.0, (Rank(0, "stalled", 1),), timeline=(Window(0.0, 0.0, 0, 0),), nodes=(Node("名前が長い\x1b[31m node" * 4, "lost"), Node("", "running", (0, 2, 3))), waste=Waste()), Run("t", "", "failed", 9e9, (), ended=1.0)),
     findings=(Finding("a.b", "critical", ""), Finding("c.d", "hint", "x" * 300, run="gone", rank=7, gpu="gone", evidence={"": None, "deep": {"a": [1, {"b": 2}]}})),
 ))  # fmt: skip
 
@@ -73,7 +75,7 @@ def lines_of(frame: Frame, room: Room) -> Iterable[Line]:
         yield from (*gpu.graphs(host, one, room), *card(host, one, room))
     for one_run in host.snapshot.runs:
         parts: tuple[Callable[[Run, Room], list[Line]], ...] = (
-            run.phases, run_graphs.waterfall, run_graphs.graphs, run_details.ranks, run_details.stalls, run_details.loader, run_details.hotspots, run_details.scalars, run_details.configuration,
+            run.phases, run_graphs.waterfall, run_graphs.graphs, run_nodes.nodes, run_details.ranks, run_details.stalls, run_details.loader, run_details.hotspots, run_details.scalars, run_details.configuration,
         )  # fmt: skip
         yield from run.summary(one_run, room)
         yield from (made for part in parts for made in part(one_run, room))

@@ -12,13 +12,14 @@ from monitor.model import facts
 from monitor.model.clock import Moment
 from monitor.model.finding import Severity
 from monitor.model.gpu import GpuCondition, Nvlink, Pcie
-from monitor.model.run import RunCondition, RunState, Trend
+from monitor.model.nodes import Node, Waste
+from monitor.model.run import Run, RunCondition, RunState, Trend
 from monitor.model.snapshot import Snapshot
 from monitor.tui.frame import Frame, Hub, Update
 from monitor.tui.pick import Pick
 from monitor.tui.text import Block, Room
 from monitor.tui.views import finding as one_finding
-from monitor.tui.views import findings, gpus, host, processes, run_graphs, runs, symbols
+from monitor.tui.views import findings, gpus, host, processes, run_graphs, run_nodes, runs, symbols
 from monitor.tui.views.answer import answer_of, shorten
 from monitor.tui.views.gpu_text import condition_text, runs_text, traffic
 from tests.tui import scenes
@@ -234,3 +235,16 @@ def test_gpus_and_runs_can_be_ordered() -> None:
     used = [gpu.memory_used_ratio or 0 for _, gpu in frame.picked(Pick("memory")).gpus()]
     assert used == sorted(used, reverse=True)
     assert next(frame.runs())[1].name == "stuck-job"
+
+
+def test_the_machines_of_a_run_stand_beside_each_other() -> None:
+    """One is slow, one lost; what the waiting cost is below them."""
+    slow = Node("n2", "running", (2, 3), own_seconds=0.08, skew_ratio=1.6, phase="data", extra_seconds=0.03)
+    waste = Waste(1.25, held_gpu_hours=8.0, idle_gpu_hours=0.5)
+    run = Run("r", "r", "running", 0.0, (), nodes=(slow, Node("n3", "lost", (4, 5))), waste=waste)
+    text = "\n".join(
+        "".join(span.text for span in made.spans) for made in run_nodes.nodes(run, Room(100, 20))
+    )
+    assert "n2" in text and "2–3" in text and "×1.6" in text and "data +30 ms" in text
+    assert "n3" in text and "lost" in text
+    assert "1.25 h" in text and "8 h" in text and "0.500 h" in text

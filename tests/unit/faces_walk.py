@@ -26,7 +26,7 @@ MODULES = (
     "monitor.model.finding", "monitor.model.gpu", "monitor.model.history", "monitor.model.host",
     "monitor.model.run", "monitor.model.snapshot", "monitor.catalog.rows", "monitor.comparison.compare_runs",
     "monitor.comparison.realised", "monitor.store.ledger", "monitor.traces.report", "monitor.model.account",
-    "monitor.model.post_mortem", "monitor.model.since_start", "monitor.model.wall",
+    "monitor.model.nodes", "monitor.model.post_mortem", "monitor.model.since_start", "monitor.model.wall",
 )  # fmt: skip
 SHARED_WITH_LAYOUT = {"width", "start", "end", "index", "step", "count", "min", "max"}
 """Names of numeric fields that code about lines, columns and lists also uses."""

@@ -62,6 +62,7 @@ ALLOWED = {
         "exposition.py:_example": "a number for a parser, not for people",
         "exposition.py:number": "a number for a parser, not for people",
         # how much is served, and to whom
+        "otlp.py:_nanoseconds": "the time of a snapshot, for a parser",
         "families/base.py:make_scene": "how many series there may be, and how they are shared among owners",
         "families/base.py:_long_ended": "how long a series outlives its run",
         "families/ranks.py:_scalars": "how many series there may be",

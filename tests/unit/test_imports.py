@@ -40,13 +40,14 @@ ARROWS = {
     "store": {"model", "comparison"},
     "pipeline": {"model", "calibration", "gpu", "host", "runs", "advice", "store"},
     "catalog": {"model", "comparison", "store", "pipeline"},
+    "fleet": {"model", "advice", "catalog"},
     # faces
     "client": {"model"},
     "document": {"model", "catalog", "comparison", "store"},
     "report": {"model", "client", "pipeline", "store", "terminal"},
     "experiments": {"model", "comparison", "report", "store"},
     "web": {"model", "catalog", "comparison", "document", "store"},
-    "tui": {"model", "client", "catalog", "comparison", "pipeline", "store"},
+    "tui": {"model", "client", "catalog", "comparison", "fleet", "pipeline", "store"},
     "doctor": {"model", "calibration", "client", "host"},
     # commands on top
     "daemon": {"model", "host", "pipeline", "store", "web"},
@@ -60,6 +61,7 @@ ARROWS = {
         "doctor",
         "document",
         "experiments",
+        "fleet",
         "pipeline",
         "report",
         "runs",

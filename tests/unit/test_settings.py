@@ -44,6 +44,8 @@ EVERY = {
     "keep_ended": ("30s", 30.0),
     "policy": ("/p.toml", Path("/p.toml")),
     "compat": ("dcgm", "dcgm"),
+    "otlp": ("http://collector:4318", "http://collector:4318"),
+    "otlp_interval": ("30s", 30.0),
     "per_link": ("yes", True),
     "max_runs": ("5", 5),
     "max_ranks": ("6", 6),

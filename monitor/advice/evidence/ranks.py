@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from monitor.advice.context.run import RunContext
+from monitor.advice.prediction.step_model import Change, saved
 from monitor.model.run import Rank
 
 WAITS = ("backward", "sync", "allreduce", "all_reduce", "collective", "comm")
@@ -24,6 +25,14 @@ def own_work(run: RunContext) -> dict[int, float]:
 def known_by_devices(run: RunContext) -> bool:
     """Whether every rank's device recorded how long the exchange ran alone."""
     return all(rank.device_times.exchange_seconds and rank.device_times.time for rank in run.run.ranks)
+
+
+def without_wait(run: RunContext, cost: float) -> Change:
+    """The step when nobody waits `cost` for a slow rank. On a GPU the others wait in a kernel of the
+    exchange: it is the step that gets shorter, not a lane."""
+    if run.has_cuda and run.period:
+        return Change(everything=max(0.0, 1.0 - cost / run.period))
+    return saved("*", cost, "straggler")
 
 
 def _without_exchange(rank: Rank) -> float:

@@ -10,9 +10,8 @@ Gain: the step with the straggler as fast as the others.
 from __future__ import annotations
 
 from monitor.advice.context.run import RunContext
-from monitor.advice.evidence.ranks import known_by_devices, own_work, widest_phase
+from monitor.advice.evidence.ranks import known_by_devices, own_work, widest_phase, without_wait
 from monitor.advice.prediction.gain import Bounds
-from monitor.advice.prediction.step_model import Change, saved
 from monitor.advice.rule import Advice, rule
 from monitor.model import units
 
@@ -58,17 +57,10 @@ def check(run: RunContext) -> Advice | None:
             "cost_share": cost / run.period,
             "ranks": len(work),
         },
-        gain=SAVED.part_of(_without(run, cost)),
+        gain=SAVED.part_of(without_wait(run, cost)),
         because=f"all {len(work)} ranks wait {units.percent(cost / run.period)} of the step for it",
         rank=slowest,
     )
-
-
-def _without(run: RunContext, cost: float) -> Change:
-    """On a GPU the others wait in an exchange kernel: the whole step gets shorter, not a lane."""
-    if run.has_cuda and run.period:
-        return Change(everything=max(0.0, 1.0 - cost / run.period))
-    return saved("*", cost, "straggler")
 
 
 def _hint(phase: str) -> str:

@@ -10,7 +10,7 @@ from monitor.tui.line_budget import Wants
 from monitor.tui.panels import WIDE, PanelSpec, Side
 from monitor.tui.screens.page import Page
 from monitor.tui.text import Block, Line, Room, Span, line
-from monitor.tui.views import findings, run_details, run_graphs
+from monitor.tui.views import findings, run_details, run_graphs, run_nodes
 from monitor.tui.views import run as view
 
 
@@ -87,6 +87,7 @@ class RunScreen(Page):
 
     def _details(self, run: Run, room: Room) -> list[Line]:
         parts = (
+            run_nodes.nodes,
             run_details.ranks,
             run_details.stalls,
             run_details.loader,

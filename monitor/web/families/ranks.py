@@ -39,6 +39,12 @@ def _phase_seconds(scene: Scene) -> Iterable[Sample]:
             yield (*labels, phase.name), phase.total_seconds
 
 
+def _device_phases(scene: Scene) -> Iterable[Sample]:
+    for labels, rank in scene.ranks:
+        for name, seconds in rank.device_times.time.items():
+            yield (*labels, name), seconds
+
+
 def _stalls(scene: Scene) -> Iterable[Sample]:
     for labels, rank in scene.ranks:
         for stall in rank.stalls:
@@ -99,6 +105,8 @@ FAMILIES = (
     _of("device_busy_ratio", "gauge", "Share of time the device had work from this rank.", lambda r: r.device_times.busy_ratio, "device events"),
     _of("starved_ratio", "gauge", "Share of time the device waited for this rank.", lambda r: r.device_times.starved_ratio, "device events"),
     _of("device_lag_seconds", "gauge", "How far the device is behind the CPU; near 0 its queue runs empty.", lambda r: r.device_times.lag_seconds, "device events"),
+    Family("gpumon_rank_device_phase_seconds", "gauge", "Device time of a step by phase, work and gaps together.", (*LABELS, "phase"), _device_phases, "device events", "1 per phase and rank that a GPU times"),
+    _of("exchange_seconds", "gauge", "Device time of a step in which kernels of collectives run alone: who comes late waits least.", lambda r: r.device_times.exchange_seconds, "kernels of a window"),
     Family("gpumon_rank_stalls_total", "counter", "Steps far longer than the usual one, by cause.", (*LABELS, "kind"), _stalls, RINGS, "1 per cause seen and rank"),
     Family("gpumon_rank_stall_seconds_total", "counter", "Time in such steps.", (*LABELS, "kind"), _stall_seconds, RINGS, "1 per cause seen and rank"),
     Family("gpumon_rank_live_phase_seconds", "gauge", "How long the phase that is open now has lasted.", (*LABELS, "phase"), _live_phase, "ring header", EACH),

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -105,10 +105,12 @@ def child(command: list[str], log: Path, **environment: str) -> Iterator[subproc
 
 @contextmanager
 def prometheus(
-    program: str, folder: Path, nodes: dict[str, int], *options: str, config: str = ""
+    program: str, folder: Path, nodes: Mapping[str, int | str], *options: str, config: str = ""
 ) -> Iterator[Prometheus]:
-    """Scrapes every second; `instance` is the node's name, as service discovery would set it."""
-    targets = [{"targets": [f"127.0.0.1:{port}"], "labels": {"node": name}} for name, port in nodes.items()]
+    """Scrapes every second; `instance` is the node's name, as service discovery would set it. A node is given
+    by its port on this machine, or its address."""
+    where = {name: f"127.0.0.1:{at}" if isinstance(at, int) else at for name, at in nodes.items()}
+    targets = [{"targets": [address], "labels": {"node": name}} for name, address in where.items()]
     rules = [str(HERE / "rules" / name) for name in ("recording.yaml", "alerts.yaml")]
     text = CONFIG.format(targets=json.dumps(targets), rules=json.dumps(rules)) + config
     (folder / "prometheus.yml").write_text(text, encoding="utf-8")

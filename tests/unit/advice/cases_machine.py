@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from monitor.model.gpu import Errors, GpuProcess
 from monitor.model.host import Memory
+from monitor.model.nodes import Node
 from monitor.model.run import Window
 from monitor.model.snapshot import Snapshot
 from tests.unit.advice.build import (
@@ -25,6 +26,15 @@ from tests.unit.advice.shapes import (
     looped,
     stalled,
     timeline,
+)
+
+EVEN_NODES = tuple(
+    Node(name, "running", (at,), own_seconds=0.009, least_own_seconds=0.009, phase="data", extra_seconds=0.0)
+    for at, name in enumerate("ab")
+)
+SLOW_NODE = (
+    EVEN_NODES[0],
+    Node("b", "running", (1,), own_seconds=0.016, least_own_seconds=0.016, phase="data", extra_seconds=0.007),
 )
 
 CASES: dict[str, tuple[Snapshot, Snapshot]] = {
@@ -88,6 +98,18 @@ CASES: dict[str, tuple[Snapshot, Snapshot]] = {
     "distributed.straggler": (
         snapshot_of(run_of(ranks=TWO_RANKS, world_size=2)),
         snapshot_of(run_of(ranks=EVEN_RANKS, world_size=2)),
+    ),
+    "distributed.slow_node": (
+        snapshot_of(run_of(ranks=TWO_RANKS, world_size=2, nodes=SLOW_NODE)),
+        snapshot_of(run_of(ranks=EVEN_RANKS, world_size=2, nodes=EVEN_NODES)),
+    ),
+    "distributed.lost_nodes": (
+        snapshot_of(
+            run_of(
+                world_size=2, nodes=(Node("a", "running", (0,)), Node("b", "lost", (1,))), missing_ranks=(1,)
+            )
+        ),
+        snapshot_of(run_of(ranks=EVEN_RANKS, world_size=2, nodes=EVEN_NODES)),
     ),
     "distributed.imbalance": (
         snapshot_of(run_of(ranks=UNEVEN, world_size=2)),

@@ -33,6 +33,7 @@ def test_prometheus_configs(path: Path) -> None:
 
 def test_agent_config() -> None:
     run(require_program("promtool"), "check", "config", "--agent", PROMETHEUS / "agent.yaml")
+    run(require_program("promtool"), "check", "config", PROMETHEUS / "federation.yaml")
 
 
 def test_vmagent_config() -> None:

@@ -1,0 +1,1 @@
+"""Runs over many machines, put together from what Prometheus or VictoriaMetrics has scraped."""
