@@ -32,6 +32,8 @@ class Subject:
     row: Row
     trainer: Trainer
     losses: list[float]
+    build_seconds: float = 0.0
+    """Until its first steps were done: data, model, products, compilation."""
     data_seconds: list[float] = field(default_factory=list)
     step_seconds: list[float] = field(default_factory=list)
     batches: Iterator[Any] | None = None
@@ -77,12 +79,13 @@ def build(ladder: Ladder, row: Row, size: dict[str, Any], folder: Path) -> Subje
     )
     recipe = ladder.recipe(config, torch.device("cpu"))
     checkpoint.seed_everything(config.seed)
+    begun = time.perf_counter()
     with contextlib.redirect_stderr(io.StringIO()):
         trainer = Trainer(recipe)
         # The naive rung logs every step: let it, into a buffer, as a job's log would take it.
         trainer.progress.quiet = recipe.on("throttle")
         trainer.train_steps(COMPARED)
-    return Subject(row, trainer, list(trainer.result.losses))
+    return Subject(row, trainer, list(trainer.result.losses), time.perf_counter() - begun)
 
 
 def check_equal(subjects: list[Subject], tolerance: float) -> float:
@@ -165,7 +168,7 @@ def phases(ladder: Ladder, row: Row, size: dict[str, Any], folder: Path) -> dict
     trainer = subject.trainer
     trainer.marks = RecordedMarks("profile", trainer.config.batch_size)
     with trainer.marks, contextlib.redirect_stderr(io.StringIO()):
-        trainer.train_steps(12)
+        trainer.train_steps(4 * ladder.steps["default"])
         shares: dict[str, float] = trainer.marks.monitor.get_summary()["phases"]
     return {name: round(share, 3) for name, share in shares.items()}
 
