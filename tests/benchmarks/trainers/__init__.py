@@ -90,7 +90,7 @@ def parts_of(ladder: Any, seconds: float, folder: Path) -> list[Part]:
 
 
 def part_name(recipe: str, kind: str, what: str) -> str:
-    return f"{recipe}-{kind.split()[-1].lower()}-{what}"
+    return f"{recipe}-{'avx2' if KINDS[kind] else 'all'}-{what}"
 
 
 def measured(
