@@ -40,6 +40,7 @@ class _NearestMean(nn.Module):
 class Tom500Recipe(Recipe[Tom500Config]):
     name = "tom500"
     shape_options = ("image_size", "width", "depth", "num_classes")
+    synthetic_options = ("image_size", "slices")
     config_class = Tom500Config
     metric = ("dice", "max")
     workers = 16

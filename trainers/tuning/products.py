@@ -61,7 +61,7 @@ def choose(recipe: Recipe[Any], data: Data) -> None:
         return
     if recipe.config.rung != "best" or not names:
         return
-    path = _cache_folder() / f"{_key(recipe, names)}.json"
+    path = _cache_folder() / f"{_key(recipe, data, names)}.json"
     found = recipe.world.gather(_remembered(path) or _measured(recipe, data, names))[0]
     if recipe.world.first:
         _remember(path, found)
@@ -138,11 +138,14 @@ def _cpu_name() -> str:
         return platform.processor() or platform.machine()
 
 
-def _key(recipe: Recipe[Any], names: list[str]) -> str:
-    shape = {name: getattr(recipe.config, name) for name in ("batch_size", *recipe.shape_options)}
-    kept = sorted(recipe.switches - set(names))
-    facts = [RULE, recipe.name, str(recipe.device), torch.get_num_threads(), names, kept, shape, machine()]
-    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:20]
+def _key(recipe: Recipe[Any], data: Data, names: list[str]) -> str:
+    """Of all that decides how fast a product is: machine, model, and the shapes of a batch."""
+    options = {name: getattr(recipe.config, name) for name in recipe.shape_options}
+    batch = next(iter(data.train.epoch(0)))
+    shapes = {name: list(part.shape) for name, part in batch.items()}
+    others = sorted(recipe.switches - set(names))
+    facts = [RULE, recipe.name, str(recipe.device), torch.get_num_threads(), names, others, options, shapes]
+    return hashlib.sha256(json.dumps([*facts, machine()], sort_keys=True).encode()).hexdigest()[:20]
 
 
 def _cache_folder() -> Path:
