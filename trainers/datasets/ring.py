@@ -46,7 +46,7 @@ class RingSource:
         finish: Callable[[Batch], Batch],
     ) -> None:
         self.fields, self.rows, self.plan, self.device, self.finish = fields, rows, plan, device, finish
-        self.copies = torch.cuda.Stream(device)
+        self.copies = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self.slots = deque(_Slot() for _ in range(AHEAD + 1))
 
     def epoch(self, epoch: int, start: int = 0) -> Iterator[Batch]:
