@@ -10,6 +10,8 @@ from tests import device
 def run(code: str, folder: Path) -> list[str]:
     """The lines a few statements print in a process with the device; inductor has no Triton there."""
     front = f"""
+        import os
+        os.environ["XDG_CACHE_HOME"] = {str(folder)!r}
         import torch
         from trainers import RECIPES
         from tests.unit.trainers.helpers import make as made
@@ -40,8 +42,6 @@ def test_every_recipe_trains_and_validates_on_a_gpu(tmp_path: Path) -> None:
 
 def test_products_are_measured_on_a_gpu_too(tmp_path: Path) -> None:
     code = """
-        import os
-        os.environ["XDG_CACHE_HOME"] = str(Path.cwd() / "nowhere" / "to" / "write")
         trainer = make("tom500", products="auto", quiet=False)
         trainer.train_steps(2)
         print(trainer.recipe.on("resident"))
