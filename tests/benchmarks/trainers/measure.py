@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from tests.benchmarks.trainers.ladders import Ladder, Row
 from trainers.datasets.source import batch_length
@@ -171,6 +172,28 @@ def phases(ladder: Ladder, row: Row, size: dict[str, Any], folder: Path) -> dict
         trainer.train_steps(4 * ladder.steps["default"])
         shares: dict[str, float] = trainer.marks.monitor.get_summary()["phases"]
     return {name: round(share, 3) for name, share in shares.items()}
+
+
+def arithmetic(naive: Subject) -> dict[str, float]:
+    """Operations of a sample's training step, and how many a second a large product does here: no kernel
+    in this number format takes less time than their ratio."""
+    trainer = naive.trainer
+    with (
+        torch.backends.mkldnn.flags(enabled=False),  # the library's LSTM is one operator nobody counts
+        FlopCounterMode(display=False) as counter,
+        contextlib.redirect_stderr(io.StringIO()),
+    ):
+        trainer.train_steps(1)
+    matrix = torch.rand(1024, 1024)
+    seconds = []
+    for _ in range(8):
+        begun = time.perf_counter()
+        matrix @ matrix
+        seconds.append(time.perf_counter() - begun)
+    return {
+        "operations_a_sample": counter.get_total_flops() / trainer.config.batch_size,
+        "operations_a_second": 2 * len(matrix) ** 3 / min(seconds),
+    }
 
 
 def close(subjects: list[Subject]) -> None:

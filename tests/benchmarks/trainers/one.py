@@ -44,6 +44,7 @@ def size_figures(
         "size": size,
         "largest_loss_difference": difference,
         "on_in_best": sorted(best.trainer.recipe.switches),
+        "arithmetic": measure.arithmetic(subjects[0]),
         "over_document": [round(value, 3) for value in above],
         "rows": [row_figures(subject, subjects[0]) for subject in subjects],
     }
