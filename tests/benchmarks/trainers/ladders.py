@@ -49,7 +49,9 @@ class Ladder:
         return find_recipe(self.name)
 
 
-BF16 = Row("best with bfloat16 AMP", "S0.3 S1.1", {"rung": "best", "use_amp": True}, compare=False)
+BF16 = Row(
+    "best with bfloat16 (other rounding)", "S0.3 S1.1", {"rung": "best", "use_amp": True}, compare=False
+)
 COMPILED = Row(
     "best with torch.compile",
     "S0.6 S1.3 S2.6 S4.4",
@@ -103,7 +105,12 @@ LADDERS = (
         steps={"default": 6, "small": 12},
         straw_men={"naive, Python loops (straw man)": {"naive_graph": "python"}},
         extra=(
-            Row("best with the heavy model", "S3.3", {"rung": "best", "use_optimized_model": False}, False),
+            Row(
+                "best with the heavy model (other work)",
+                "S3.3",
+                {"rung": "best", "use_optimized_model": False},
+                False,
+            ),
             Row("best with checkpointing", "S3.3", {"rung": "best", "use_gradient_checkpoint": True}),
             BF16,
         ),
@@ -120,7 +127,10 @@ LADDERS = (
         small={"hidden_size": 16},
         steps={"default": 2, "small": 3},
         straw_men={},
-        extra=(Row("best with batch 128", "S4.1", {"rung": "best", "batch_size": 128}, False), BF16),
+        extra=(
+            Row("best with batch 128 (other work)", "S4.1", {"rung": "best", "batch_size": 128}, False),
+            BF16,
+        ),
         settled_later=("the model forecasts the change from the last value, no longer the value itself",),
     ),
 )

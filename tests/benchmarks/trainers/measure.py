@@ -7,6 +7,7 @@ import io
 import random
 import statistics
 import time
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -179,6 +180,7 @@ def arithmetic(naive: Subject) -> dict[str, float]:
     in this number format takes less time than their ratio."""
     trainer = naive.trainer
     with (
+        warnings.catch_warnings(action="ignore"),  # about number formats of other devices
         torch.backends.mkldnn.flags(enabled=False),  # the library's LSTM is one operator nobody counts
         FlopCounterMode(display=False) as counter,
         contextlib.redirect_stderr(io.StringIO()),

@@ -101,7 +101,7 @@ def _headline(result: Figures) -> list[str]:
     per_kind = [found["default"]["rows"] for found in result["kinds"].values()]
     for rows in zip(*per_kind, strict=True):
         cells = [f"{_number(row['samples_per_second'])} | {_ratio(row)}" for row in rows]
-        lines.append(f"| {_label(rows[0])} | {' | '.join(cells)} |")
+        lines.append(f"| {rows[0]['label']} | {' | '.join(cells)} |")
     for kind, found in result["kinds"].items():
         part = found["default"]
         lines += ["", f"{kind}: on in best: {', '.join(part['on_in_best'])}; largest difference of a loss "
@@ -111,7 +111,7 @@ def _headline(result: Figures) -> list[str]:
 
 def _asked_for(result: Figures) -> list[str]:
     lines = [
-        "| asked for | least | measured | interval | reached | loading for nothing | at a product's speed |"
+        "| asked for | least | measured | interval | reached | loading for nothing | at matrix-product speed |"
     ]
     lines += ["|---|---:|---:|---|---|---:|---:|"]
     for goal in result["goals"]:
@@ -155,10 +155,6 @@ def _compiled(result: Figures) -> list[str]:
     return [*lines, ""]
 
 
-def _label(row: Figures) -> str:
-    return str(row["label"]) if row["same_losses"] else f"{row['label']} (other work, other losses)"
-
-
 def _single_rows(ladder: Ladder, result: Figures) -> list[str]:
     lines: list[str] = []
     for kind, found in result["kinds"].items():
@@ -169,7 +165,7 @@ def _single_rows(ladder: Ladder, result: Figures) -> list[str]:
         for row in part["rows"]:
             cells = [_number(row["data_samples_per_second"]), _number(row["data_ratio"])]
             cells += [_number(row["samples_per_second"]), _ratio(row), _interval(row)]
-            lines.append(f"| {_label(row)} | {row['seed']} | {' | '.join(cells)} |")
+            lines.append(f"| {row['label']} | {row['seed']} | {' | '.join(cells)} |")
         lines.append("")
     lines += ["| not measured here | seed |", "|---|---|"]
     lines += [f"| {text} | {seed} |" for text, seed in result["not_measured"]]
