@@ -110,9 +110,7 @@ def _headline(result: Figures) -> list[str]:
 
 
 def _asked_for(result: Figures) -> list[str]:
-    lines = [
-        "| asked for | least | measured | interval | reached | loading for nothing | at matrix-product speed |"
-    ]
+    lines = ["| asked for | least | measured | interval | reached | free loading | matrix-product speed |"]
     lines += ["|---|---:|---:|---|---|---:|---:|"]
     for goal in result["goals"]:
         cells = [f"×{goal['least']}", f"×{goal['ratio']:.2f}", "{:.2f}–{:.2f}".format(*goal["interval"])]
