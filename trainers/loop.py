@@ -10,7 +10,6 @@ in no figure. A checkpoint is taken between updates, so a resumed run goes on wi
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import time
 from typing import Any
@@ -21,8 +20,7 @@ from torch import Tensor
 from sdk.units import percent
 from trainers.config import TrainConfig
 from trainers.datasets.source import Batch, batch_length, move_batch_to_device
-from trainers.engine import sharding
-from trainers.engine.checkpoint import rng_state, set_rng_state
+from trainers.engine import resume, sharding
 from trainers.engine.convergence import ConvergenceWatch
 from trainers.engine.distributed import World, whole
 from trainers.engine.interrupt import Interrupt
@@ -36,8 +34,6 @@ from trainers.tuning import memory, products
 from trainers.tuning.compiling import compile_model, fall_back
 from trainers.tuning.optimizers import Clipper, make_optimizer
 from trainers.tuning.precision import Precision
-
-STATE_KEYS = ("position", "model", "optimizer", "scaler", "running_norm", "recipe", "rng", "config")
 
 
 class Trainer:
@@ -102,7 +98,7 @@ class Trainer:
     def fit(self) -> Result:
         """Train until all epochs are done or something ends the run earlier."""
         if self.config.resume == "auto":
-            self._restore()
+            resume.restore(self)
         with self.interrupt, self.marks:
             while self.at.epoch < self.config.epochs and not self.result.stopped_early:
                 self.train_epoch()
@@ -335,7 +331,7 @@ class Trainer:
         self.at.batch_size = self.data.train.plan.batch_size = found.batch_size
         self.result.memory_halvings = found.halvings
 
-    # ── validate, save, resume ───────────────────────────────────────────────────────────────────
+    # ── validate, save ───────────────────────────────────────────────────────────────────────────
 
     def validate(self) -> None:
         """Figures over the held-out data, each rank a piece of it; the best model is kept."""
@@ -367,35 +363,4 @@ class Trainer:
         self._read_losses()
         with self.marks.phase("checkpoint"):
             if self.world.first or self.world.sharded:  # a shard is made whole by all ranks together
-                self.records.save(self.state())
-
-    def state(self) -> dict[str, Any]:
-        """Everything a bit-equal continuation needs."""
-        return {
-            "position": dataclasses.asdict(self.at),
-            "model": sharding.model_state(self.model),
-            "optimizer": sharding.optimizer_state(self.model, self.optimizer),
-            "scaler": self.precision.scaler.state_dict(),
-            "running_norm": self.clipper.running,
-            "recipe": dict(self.recipe.state()),
-            "rng": rng_state(),
-            "config": dataclasses.asdict(self.config),
-        }
-
-    def _restore(self) -> None:
-        content = self.records.load(STATE_KEYS)
-        if content is None:
-            return
-        with self.records.fitting("model"):
-            sharding.load_model(self.model, content["model"])
-        with self.records.fitting("optimizer state"):
-            sharding.load_optimizer(self.model, self.optimizer, content["optimizer"])
-            self.precision.scaler.load_state_dict(content["scaler"])
-            self.clipper.running = content["running_norm"]
-        with self.records.fitting("run"):
-            self.recipe.load_state(content["recipe"])
-            self.at = Position(**content["position"])
-            set_rng_state(content["rng"])
-        if self.memory is not None:
-            self.memory.batch_size = self.at.batch_size
-        self.recipe.say(f"resumed at epoch {self.at.epoch}, step {self.at.step}")
+                self.records.save(resume.state(self))

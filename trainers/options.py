@@ -37,6 +37,16 @@ def parse_bool(text: str | bool) -> bool:
     raise argparse.ArgumentTypeError(f"{text!r} is neither true nor false")
 
 
+def listed(option: str, text: str) -> list[str]:
+    """The words of a comma-separated option, spaces around them left out; each may occur once."""
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    twice = {word for word in words if words.count(word) > 1}
+    if not words or twice:
+        what = f"names {', '.join(sorted(twice))} twice" if twice else "names nothing"
+        raise TrainerError(f"--{option} {text!r} {what}")
+    return words
+
+
 def field_docs(cls: type) -> dict[str, str]:
     """Field name → the docstring under it, own and inherited."""
     docs: dict[str, str] = {}

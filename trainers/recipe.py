@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
@@ -46,6 +47,10 @@ class Recipe(ABC, Generic[C]):
     batch_unit: ClassVar[int] = 1
     shape_options: ClassVar[tuple[str, ...]] = ()
     """Options that decide how large a step's products are."""
+    file_options: ClassVar[tuple[str, ...]] = ()
+    """Options about the user's files; generated data does not ask for them."""
+    synthetic_options: ClassVar[tuple[str, ...]] = ()
+    """Options about the generated data."""
 
     def __init__(self, config: C, device: torch.device) -> None:
         self.config = config
@@ -123,10 +128,14 @@ class Recipe(ABC, Generic[C]):
             yield "compile_mode", "torch.compile is off"
         if not self.on("amp"):
             yield "amp_dtype", "mixed precision is off"
-        if self.config.synthetic:
-            yield "data_dir", "--synthetic is on"
-        else:
-            yield "synthetic_size", "--synthetic is off"
+        if not any(item.measured and self.on(item.name) for item in self.optimizations):
+            yield "products", "this rung has no machine-dependent optimization"
+        if int(os.environ.get("WORLD_SIZE", 1)) == 1:
+            yield "parallel", "there is one process only; torchrun starts several"
+        for name in ("data_dir", *self.file_options) if self.config.synthetic else ():
+            yield name, "--synthetic is on"
+        for name in () if self.config.synthetic else ("synthetic_size", *self.synthetic_options):
+            yield name, "--synthetic is off"
 
     def on_epoch_end(self, model: nn.Module, epoch: int) -> None:
         """Room for what a recipe updates between epochs."""

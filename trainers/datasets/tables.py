@@ -85,6 +85,14 @@ def read_tables(
     return found, names
 
 
+def places(wanted: Sequence[str], there: Sequence[str]) -> list[int]:
+    """Where the wanted columns are among those there are."""
+    missing = [name for name in wanted if name not in there]
+    if missing:
+        raise TrainerError(f"no column {', '.join(missing)}: there are {', '.join(there)}")
+    return [there.index(name) for name in wanted]
+
+
 def read_table(path: Path) -> Table:
     """The whole file; raises one of UNREADABLE when it is broken."""
     return _read_npz(path) if path.suffix == ".npz" else _read_csv(path)

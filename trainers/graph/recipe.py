@@ -22,12 +22,14 @@ from trainers.graph.data import GraphWindows, synthetic_series
 from trainers.graph.model import GraphForecaster
 from trainers.graph.options import GraphConfig, apply_tier
 from trainers.metrics import Means, mean_of
+from trainers.options import listed
 from trainers.recipe import Data, Recipe
 
 
 class GraphRecipe(Recipe[GraphConfig]):
     name = "graph"
     shape_options = ("window_size", "time_k", "hidden_channels", "transformer_layers", "use_optimized_model")
+    file_options = ("fill", "dates", "columns")
     config_class = GraphConfig
     metric = ("rmse", "min")
     workers = 2
@@ -87,7 +89,7 @@ class GraphRecipe(Recipe[GraphConfig]):
             rows = max(6 * config.window_size, int(4000 * config.synthetic_size))
             return [synthetic_series(rows, 16, config.seed)]
         files = tables.find_files(config.data_dir or "")
-        names = config.columns.split(",") if config.columns else None
+        names = listed("columns", config.columns) if config.columns else None
         settings = config.table_settings(3 * config.window_size)
         return tables.read_tables(files, names, settings, self.skip, self.say)[0]
 

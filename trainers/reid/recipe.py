@@ -17,6 +17,7 @@ from trainers.datasets.plan import Plan, SequentialPlan
 from trainers.datasets.source import Batch, BatchSource, LoaderSource, ResidentSource
 from trainers.errors import TrainerError
 from trainers.metrics import retrieval
+from trainers.options import listed
 from trainers.recipe import Data, Recipe
 from trainers.reid.data import Record, ReidImages, find_records, without_broken
 from trainers.reid.model import ReidNet, batch_hard_triplet
@@ -50,7 +51,7 @@ class ReidRecipe(Recipe[ReidConfig]):
     def build_data(self) -> Data:
         config = self.config
         self.batch_unit = config.num_instances  # type: ignore[misc]
-        self.modalities = tuple(config.modalities.split(","))
+        self.modalities = tuple(listed("modalities", config.modalities))
         if "rgb" not in self.modalities or config.naive_sampler not in ("picked", "candidates"):
             raise TrainerError("--modalities needs rgb, and --naive_sampler is picked or candidates")
         self.size = (config.image_height, config.image_width)
@@ -70,7 +71,8 @@ class ReidRecipe(Recipe[ReidConfig]):
             return without_broken(found, self.folder, self.skip)
         samples = max(96, round(14910 * config.synthetic_size))
         identities = max(12, round(320 * config.synthetic_size))
-        folder = Path(config.out) / self.name / f"generated-{samples}-{identities}-{config.seed}"
+        made = f"generated-{samples}-{identities}-{config.seed}-{'-'.join(self.modalities)}"
+        folder = Path(config.out) / self.name / made
         if not (folder / "done").exists():
             write_synthetic(folder, config, samples, identities)
         return without_broken(find_records(folder, self.modalities), self.folder, self.skip)

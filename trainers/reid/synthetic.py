@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from trainers.options import listed
 from trainers.reid.options import ReidConfig
 
 HEIGHT, WIDTH = 256, 128
@@ -14,7 +15,7 @@ HEIGHT, WIDTH = 256, 128
 
 def write_synthetic(folder: Path, config: ReidConfig, samples: int, identities: int) -> None:
     """Samples of all identities in turn; some lack a modality, every tenth identity has no RGB."""
-    modalities = config.modalities.split(",")
+    modalities = listed("modalities", config.modalities)
     for number in range(samples):
         identity = number % identities
         generator = np.random.default_rng((config.seed, number))

@@ -13,6 +13,7 @@ from trainers.datasets.scaler import StandardScaler
 from trainers.datasets.source import Batch, BatchSource, LoaderSource, ResidentSource
 from trainers.errors import TrainerError
 from trainers.metrics import Means, mean_of
+from trainers.options import listed
 from trainers.recipe import Data, Recipe
 from trainers.sequence.data import SYNTHETIC_COLUMNS, NaiveSequences, collate, synthetic_days
 from trainers.sequence.evaluation import evaluate_by_batch, evaluate_model
@@ -24,6 +25,7 @@ from trainers.tuning.precision import amp_dtype, lstm_runs_in
 class SequenceRecipe(Recipe[SequenceConfig]):
     name = "sequence"
     shape_options = ("sequence_length", "hidden_size", "layers")
+    file_options = ("fill", "dates", "columns")
     config_class = SequenceConfig
     metric = ("rmse", "min")
     compile_mode = "max-autotune"
@@ -70,7 +72,7 @@ class SequenceRecipe(Recipe[SequenceConfig]):
             rows = max(5 * config.sequence_length, int(3650 * config.synthetic_size))
             return [synthetic_days(rows, config.seed + n) for n in range(4)], SYNTHETIC_COLUMNS
         files = tables.find_files(config.data_dir or "")
-        names = config.columns.split(",") if config.columns else None
+        names = listed("columns", config.columns) if config.columns else None
         settings = config.table_settings(3 * config.sequence_length)
         return tables.read_tables(files, names, settings, self.skip, self.say)
 

@@ -9,6 +9,8 @@ from trainers.datasets.table_options import TableConfig
 
 INPUTS = "force,measured,damping,stiffness,ambient,drift"
 TARGETS = "position,velocity"
+SIMULATED = [*INPUTS.split(","), *TARGETS.split(",")]
+"""Columns of a generated run."""
 
 
 @dataclass(kw_only=True)

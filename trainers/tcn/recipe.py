@@ -18,15 +18,17 @@ from trainers.datasets.scaler import StandardScaler
 from trainers.datasets.source import Batch, BatchSource, LoaderSource, ResidentSource
 from trainers.errors import TrainerError
 from trainers.metrics import Means, mean_of
+from trainers.options import listed
 from trainers.recipe import Data, Recipe
 from trainers.tcn.data import NaiveSequences, NormalisedSequences, simulate
 from trainers.tcn.model import ImplicitStateTcn
-from trainers.tcn.options import TcnConfig
+from trainers.tcn.options import SIMULATED, TcnConfig
 
 
 class TcnRecipe(Recipe[TcnConfig]):
     name = "tcn"
     shape_options = ("seq_len", "channels", "levels")
+    file_options = ("fill", "dates")
     config_class = TcnConfig
     metric = ("rmse", "min")
     compile_mode = "reduce-overhead"
@@ -46,6 +48,8 @@ class TcnRecipe(Recipe[TcnConfig]):
 
     def build_data(self) -> Data:
         config, length = self.config, self.config.seq_len
+        self.inputs = listed("input_columns", config.input_columns)
+        self.targets = listed("target_columns", config.target_columns)
         runs = self._read()
         lengths = [len(run) for run in runs]
         rows = np.concatenate(runs)
@@ -53,7 +57,7 @@ class TcnRecipe(Recipe[TcnConfig]):
         train, validation = windows.split_starts(lengths, length, config.validation_fraction)
         if not len(validation):
             raise TrainerError("no validation window fits", hint="longer files or a smaller --seq_len")
-        count = len(config.input_columns.split(","))
+        count = len(self.inputs)
         self.scalers = StandardScaler().fit(rows[seen, :count]), StandardScaler().fit(rows[seen, count:])
         self._prepare_physics()
         plans = (
@@ -69,11 +73,12 @@ class TcnRecipe(Recipe[TcnConfig]):
 
     def _read(self) -> list[np.ndarray]:
         config = self.config
+        columns = [*self.inputs, *self.targets]
         if config.synthetic:
             generator = np.random.default_rng(config.seed)
             rows = max(10 * config.seq_len, int(2500 * config.synthetic_size))
-            return [simulate(rows, config.time_step, generator) for _ in range(12)]
-        columns = [*config.input_columns.split(","), *config.target_columns.split(",")]
+            at = tables.places(columns, SIMULATED)
+            return [simulate(rows, config.time_step, generator)[:, at] for _ in range(12)]
         files = tables.find_files(config.data_dir or "")
         settings = config.table_settings(2 * config.seq_len)
         return tables.read_tables(files, columns, settings, self.skip, self.say)[0]
@@ -110,7 +115,7 @@ class TcnRecipe(Recipe[TcnConfig]):
     def _prepare_physics(self) -> None:
         """Which columns the residual needs, and their scales as tensors on the device."""
         self.physics = self.config.lambda_physics > 0
-        names = self.config.input_columns.split(","), self.config.target_columns.split(",")
+        names = self.inputs, self.targets
         needed = ("force", "damping", "stiffness"), ("position", "velocity")
         missing = [n for have, want in zip(names, needed, strict=True) for n in want if n not in have]
         if self.physics and missing:
@@ -129,7 +134,7 @@ class TcnRecipe(Recipe[TcnConfig]):
 
     def build_model(self) -> nn.Module:
         config = self.config
-        sizes = len(config.input_columns.split(",")), len(config.target_columns.split(","))
+        sizes = len(self.inputs), len(self.targets)
         products = self.on("copy_free") and self.device.type == "cpu" and not self.on("amp")
         return ImplicitStateTcn(*sizes, config.channels, config.levels, products)
 

@@ -12,6 +12,7 @@ from torch.utils.data import Dataset
 from trainers import rungs
 from trainers.datasets.cache import ArrayStore, fingerprint, fits_in_memory
 from trainers.datasets.plan import Plan, SequentialPlan, ShuffledPlan
+from trainers.datasets.ring import RingSource
 from trainers.datasets.source import Batch, BatchSource, LoaderSource, ResidentSource
 from trainers.errors import TrainerError
 from trainers.metrics import confusion, dice_scores
@@ -39,6 +40,7 @@ class _NearestMean(nn.Module):
 class Tom500Recipe(Recipe[Tom500Config]):
     name = "tom500"
     shape_options = ("image_size", "width", "depth", "num_classes")
+    synthetic_options = ("image_size", "slices")
     config_class = Tom500Config
     metric = ("dice", "max")
     workers = 16
@@ -132,16 +134,20 @@ class Tom500Recipe(Recipe[Tom500Config]):
         first = np.concatenate([[0], np.cumsum(self.planes)])
         rows = torch.tensor([int(first[case]) + plane for case, plane in index])
 
+        if self.device.type == "cuda":
+            return RingSource({"image": images, "labels": labels}, rows, plan, self.device, self._arranged)
+
         def gather(items: Tensor) -> Batch:
             at = rows[items]
-            memory_format = torch.channels_last if self.on("channels_last") else torch.contiguous_format
-            image = images.index_select(0, at).unsqueeze(1).contiguous(memory_format=memory_format)
-            return {
-                "image": image.to(self.device),
-                "labels": labels.index_select(0, at).to(self.device).long(),
-            }
+            return self._arranged({"image": images.index_select(0, at), "labels": labels.index_select(0, at)})
 
-        return ResidentSource(gather, plan, torch.device("cpu"))
+        return ResidentSource(gather, plan, self.device)
+
+    def _arranged(self, batch: Batch) -> Batch:
+        """Slices as stored → what the network and the loss take."""
+        memory_format = torch.channels_last if self.on("channels_last") else torch.contiguous_format
+        image = batch["image"].unsqueeze(1).contiguous(memory_format=memory_format)
+        return {"image": image, "labels": batch["labels"].long()}
 
     def _stores(self, cases: list[Case]) -> tuple[Tensor, Tensor]:
         """All slices as two flat tensors: in memory when they fit, else memory-mapped from disk."""

@@ -2,8 +2,9 @@
 
 An optimization marked `measured` gives the same results up to rounding, but pays on one CPU and costs
 on another (channels-last, products instead of convolutions, dense instead of sparse …). The best rung
-times a few training steps with and without each and keeps what is faster. The choice is remembered per
-machine and shape; --products overrides it.
+times a few training steps with and without each and keeps what is faster here; then all that is kept is
+timed against none of it, so that the choice as a whole never costs. The choice is remembered per machine
+and shape; --products overrides it. bfloat16 gives other results: it is timed and offered, never chosen.
 """
 
 from __future__ import annotations
@@ -12,9 +13,7 @@ import hashlib
 import json
 import os
 import platform
-import statistics
-import time
-from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,18 +21,35 @@ import torch
 
 from sdk.units import gain
 from trainers.errors import TrainerError
-from trainers.tuning.optimizers import make_optimizer
-from trainers.tuning.precision import Precision
+from trainers.tuning import trial
 
 if TYPE_CHECKING:
     from trainers.recipe import Data, Recipe
 
-ROUNDS = 5
-"""A choice: a median of five ignores two disturbed rounds."""
-ROUND_SECONDS = 0.05
-"""A round is at least this long: short enough for seconds in all, long enough for the clock."""
-MARGIN = 1.02
-"""On must not be slower than off by more than this: what is within noise stays on."""
+RULE = 2
+"""Goes up when the way of choosing changes: older choices are then measured again."""
+WORTH_OFFERING = 1.1
+WITHOUT_BFLOAT16 = ("SSE41", "AVX", "AVX2", "AVX2_VNNI", "AVX512_CORE", "AVX512_CORE_VNNI")
+"""Limits of oneDNN below the first CPUs that multiply bfloat16."""
+
+
+@dataclass
+class Choice:
+    """What was measured: seconds without a product over seconds with it, and what follows."""
+
+    ratios: dict[str, float] = field(default_factory=dict)
+    chosen: list[str] = field(default_factory=list)
+    together: float = 1.0
+    """All that is chosen against none of it."""
+    bfloat16: float | None = None
+    """The same steps in bfloat16, on a CPU; None when it was not measured."""
+
+    def sentence(self) -> str:
+        shown = [
+            f"{name} {gain(ratio)}{' off' * (name not in self.chosen)}" for name, ratio in self.ratios.items()
+        ]
+        together = f"; together {gain(self.together)}" if self.chosen else "; none pays"
+        return f"products measured on this machine: {', '.join(shown)}{together} (--products overrides)"
 
 
 def choose(recipe: Recipe[Any], data: Data) -> None:
@@ -45,13 +61,14 @@ def choose(recipe: Recipe[Any], data: Data) -> None:
         return
     if recipe.config.rung != "best" or not names:
         return
-    path = _cache_folder() / f"{_key(recipe, names)}.json"
-    ratios = recipe.world.gather(_remembered(path) or _measured(recipe, data, names))[0]
+    path = _cache_folder() / f"{_key(recipe, data, names)}.json"
+    found = recipe.world.gather(_remembered(path) or _measured(recipe, data, names))[0]
     if recipe.world.first:
-        _remember(path, ratios)
-    _use(recipe, names, {name for name, ratio in ratios.items() if ratio * MARGIN >= 1})
-    shown = [f"{name} {gain(ratio)}{' off' * (not recipe.on(name))}" for name, ratio in ratios.items()]
-    recipe.say(f"products measured on this machine: {', '.join(shown)} (--products overrides)")
+        _remember(path, found)
+        recipe.say(found.sentence())
+        if (found.bfloat16 or 0) >= WORTH_OFFERING:
+            recipe.say(f"bfloat16 is {gain(found.bfloat16 or 0)} here, with other rounding: --use_amp")
+    _use(recipe, names, set(found.chosen))
 
 
 def _named(words: str, names: list[str]) -> set[str]:
@@ -68,63 +85,37 @@ def _use(recipe: Recipe[Any], names: list[str], chosen: set[str]) -> None:
     recipe.switches = (recipe.switches - set(names)) | frozenset(chosen)
 
 
-def _measured(recipe: Recipe[Any], data: Data, names: list[str]) -> dict[str, float]:
-    """Name → seconds without it over seconds with it, the others as chosen so far."""
-    ratios: dict[str, float] = {}
-    before = recipe.switches
+def _measured(recipe: Recipe[Any], data: Data, names: list[str]) -> Choice:
+    """Each product with and without, the others as chosen so far; then the choice as a whole."""
+    found = Choice()
+    on = recipe.switches
+    none = on - set(names)
     with torch.random.fork_rng():
         for name in names:
-            arms = []
-            for on in (True, False):
-                recipe.switches = before if on else before - {name}
-                arms.append(_stepper(recipe, data))
-            with_it, without = _interleaved(*arms)
-            ratios[name] = without / with_it
-            before = before if ratios[name] * MARGIN >= 1 else before - {name}
-    recipe.switches = before
-    return ratios
+            ratio = trial.ratio(recipe, data, on - {name}, on)
+            found.ratios[name] = ratio.middle
+            on = on if ratio.pays else on - {name}
+        if on != none:
+            together = trial.ratio(recipe, data, none, on)
+            found.together, on = together.middle, on if together.pays else none
+        found.chosen = sorted(on - none)
+        found.bfloat16 = _bfloat16(recipe, data, on)
+    recipe.switches = on
+    return found
 
 
-def _stepper(recipe: Recipe[Any], data: Data) -> Callable[[], None]:
-    """One training step of a throw-away model over one batch of the data."""
-    model = recipe.build_model().to(recipe.device).train()
-    config = recipe.config
-    optimizer = make_optimizer(
-        model, lr=config.lr, weight_decay=config.weight_decay, fused=recipe.on("fused")
-    )
-    batch = next(iter(data.train.epoch(0)))
-    batch = {key: part.to(recipe.device) for key, part in batch.items()}
-    switches = recipe.switches
-    precision = Precision(mixed=recipe.on("amp"), dtype=config.amp_dtype, device=recipe.device)
-
-    def step() -> None:
-        recipe.switches = switches
-        with precision.autocast():
-            loss = recipe.loss(model, batch)
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
-        optimizer.zero_grad()
-        if recipe.device.type == "cuda":
-            torch.cuda.synchronize()
-
-    for _ in range(2):
-        step()
-    return step
+def _bfloat16(recipe: Recipe[Any], data: Data, on: frozenset[str]) -> float | None:
+    """What the CPU's bfloat16 would bring, unless the user has decided already."""
+    decided = recipe.config.use_amp is not None or "amp" in recipe.config.ablate
+    if recipe.device.type != "cpu" or decided or not _has_bfloat16():
+        return None
+    return trial.ratio(recipe, data, on, on | {"amp"}).middle
 
 
-def _interleaved(one: Callable[[], None], two: Callable[[], None]) -> tuple[float, float]:
-    """Median seconds of a step of each, in turns: what disturbs one disturbs the other."""
-    begun = time.perf_counter()
-    one()
-    count = max(1, round(ROUND_SECONDS / max(1e-6, time.perf_counter() - begun)))
-    times: tuple[list[float], list[float]] = ([], [])
-    for _ in range(ROUNDS):
-        for step, found in zip((one, two), times, strict=True):
-            begun = time.perf_counter()
-            for _ in range(count):
-                step()
-            found.append((time.perf_counter() - begun) / count)
-    return statistics.median(times[0]), statistics.median(times[1])
+def _has_bfloat16() -> bool:
+    """Whether this CPU multiplies bfloat16 itself, as far as the libraries may use it."""
+    held = os.environ.get("ONEDNN_MAX_CPU_ISA", "").upper() in WITHOUT_BFLOAT16
+    return not held and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
 def machine() -> dict[str, str]:
@@ -147,10 +138,14 @@ def _cpu_name() -> str:
         return platform.processor() or platform.machine()
 
 
-def _key(recipe: Recipe[Any], names: list[str]) -> str:
-    shape = {name: getattr(recipe.config, name) for name in ("batch_size", *recipe.shape_options)}
-    facts = [recipe.name, str(recipe.device), torch.get_num_threads(), names, shape, machine()]
-    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:20]
+def _key(recipe: Recipe[Any], data: Data, names: list[str]) -> str:
+    """Of all that decides how fast a product is: machine, model, and the shapes of a batch."""
+    options = {name: getattr(recipe.config, name) for name in recipe.shape_options}
+    batch = next(iter(data.train.epoch(0)))
+    shapes = {name: list(part.shape) for name, part in batch.items()}
+    others = sorted(recipe.switches - set(names))
+    facts = [RULE, recipe.name, str(recipe.device), torch.get_num_threads(), names, others, options, shapes]
+    return hashlib.sha256(json.dumps([*facts, machine()], sort_keys=True).encode()).hexdigest()[:20]
 
 
 def _cache_folder() -> Path:
@@ -158,20 +153,19 @@ def _cache_folder() -> Path:
     return Path(home) / "gpumon" / "products"
 
 
-def _remembered(path: Path) -> dict[str, float] | None:
+def _remembered(path: Path) -> Choice | None:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return Choice(**json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
         return None
-    return {str(name): float(ratio) for name, ratio in found.items()}
 
 
-def _remember(path: Path, ratios: dict[str, float]) -> None:
+def _remember(path: Path, found: Choice) -> None:
     """A folder that cannot be written only means: measured again next time."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_suffix(f".tmp{os.getpid()}")
-        temporary.write_text(json.dumps(ratios), encoding="utf-8")
+        temporary.write_text(json.dumps(asdict(found)), encoding="utf-8")
         temporary.replace(path)
     except OSError:
         return

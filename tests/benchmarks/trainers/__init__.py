@@ -1,55 +1,130 @@
 """`make bench-trainers`: for each recipe the ladder naive → document → best, measured here and now.
 
-    python -m tests.benchmarks.trainers [recipe …] [--seconds 150] [--out docs/benchmarks]
+    python -m tests.benchmarks.trainers [recipe …] [--minutes 20] [--seconds 100] [--out docs/benchmarks]
 
-Writes docs/benchmarks/trainers_<recipe>.{json,md,png}. Each recipe runs twice, in fresh processes: with
-all the CPU has, and held to AVX2, as a lesser CPU would run. One torch thread; rounds interleaved, ratios
-round by round with their intervals; the losses of every row are checked against the naive ones first.
+Writes docs/benchmarks/trainers_<recipe>.{json,md,png}. Each recipe is measured with all the CPU has, and held
+to AVX2, as a lesser CPU would run it; at its default model and data, and on a small model. One torch thread;
+rounds interleaved, ratios round by round with their intervals; the losses of every row are checked against
+the naive ones first.
+
+Every part is kept in out/bench-trainers. With `--minutes 20` it stops in time and the next call goes on; a
+page is written when all its parts are there. `--left` only says what is still to be measured.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import json
+import math
 import os
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
-OUT = Path(__file__).resolve().parents[3] / "docs" / "benchmarks"
-KINDS = {
+from tests.benchmarks.trainers.slices import KEPT, ROOT, UNFINISHED, Part, Slices, fingerprint
+
+OUT = ROOT / "docs" / "benchmarks"
+KINDS: dict[str, dict[str, str]] = {
     "all the CPU has": {},
-    "held to AVX2": {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2"},
+    "held to AVX2": {
+        "ATEN_CPU_CAPABILITY": "avx2",
+        "ONEDNN_MAX_CPU_ISA": "AVX2",
+        "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+    },
 }
+WHAT = ("default", "small", "compile")
+"""The parts of a recipe on one kind of CPU."""
 
 
 def main(arguments: list[str] | None = None) -> int:
     from tests.benchmarks.trainers.ladders import LADDERS
 
-    parser = argparse.ArgumentParser(prog="tests.benchmarks.trainers")
-    parser.add_argument("recipes", nargs="*", help="all when none is named")
-    parser.add_argument("--seconds", type=float, default=150.0, help="the longest one part may take")
-    parser.add_argument("--out", type=Path, default=OUT, help="folder of the results")
-    args = parser.parse_args(arguments or [])
-    args.out.mkdir(parents=True, exist_ok=True)
+    args = options(arguments or [])
     chosen = [ladder for ladder in LADDERS if not args.recipes or ladder.name in args.recipes]
-    met = [run(ladder, args.seconds, args.out) for ladder in chosen]
+    slices = Slices(args.kept, args.minutes)
+    parts = {ladder.name: parts_of(ladder, args.seconds, args.kept) for ladder in chosen}
+    everything = [part for some in parts.values() for part in some]
+    if args.left:
+        print(slices.sentence(everything), *(part.name for part in slices.left(everything)), sep="\n")
+        return 0
+    met = []
+    for ladder in chosen:
+        if not slices.measure(parts[ladder.name]):
+            print(slices.sentence(everything))
+            return UNFINISHED
+        met.append(write(ladder, slices, parts[ladder.name], args.out))
     return int(not all(met))
 
 
-def run(ladder: Any, seconds: float, out: Path) -> bool:
-    """One recipe: measure, write, say. Whether it met its goals."""
+def options(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.trainers")
+    parser.add_argument("recipes", nargs="*", help="all when none is named")
+    parser.add_argument(
+        "--seconds", type=float, default=100.0, help="the longest the rounds of a part may take"
+    )
+    parser.add_argument(
+        "--minutes", type=float, default=math.inf, help="stop in time; go on with the next call"
+    )
+    parser.add_argument(
+        "--left", action="store_true", help="say what is not measured yet, and measure nothing"
+    )
+    parser.add_argument("--out", type=Path, default=OUT, help="folder of the results")
+    parser.add_argument("--kept", type=Path, default=KEPT, help="folder of the parts")
+    return parser.parse_args(arguments)
+
+
+def parts_of(ladder: Any, seconds: float, folder: Path) -> list[Part]:
+    """Both kinds of CPU, all sizes."""
+    from tests.benchmarks.trainers.ladders import settings
+
+    code = fingerprint(ladder.name, settings(ladder))
+    return [
+        Part(
+            name=part_name(ladder.name, kind, what),
+            code=code,
+            measure=functools.partial(measured, ladder.name, what, seconds, environment, folder),
+            seconds=2 * seconds,
+        )
+        for kind, environment in KINDS.items()
+        for what in WHAT
+    ]
+
+
+def part_name(recipe: str, kind: str, what: str) -> str:
+    return f"{recipe}-{'avx2' if KINDS[kind] else 'all'}-{what}"
+
+
+def measured(
+    name: str, what: str, seconds: float, environment: dict[str, str], folder: Path
+) -> dict[str, Any]:
+    """The figures of one part, from a process of its own; products are measured afresh, too."""
+    data = folder / "data"
+    data.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as cache:
+        afresh = {"XDG_CACHE_HOME": cache, "TORCHINDUCTOR_CACHE_DIR": cache}
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.benchmarks.trainers.one", name, what, str(seconds), str(data)],
+            env={**os.environ, "OMP_NUM_THREADS": "1", **afresh, **environment},
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def write(ladder: Any, slices: Slices, parts: list[Part], out: Path) -> bool:
+    """The page of one recipe from its parts. Whether it met its goals."""
     from tests.benchmarks.trainers import report
 
-    begun = time.perf_counter()
-    load = os.getloadavg()[0]
-    kinds = {kind: measured(ladder.name, seconds, environment) for kind, environment in KINDS.items()}
+    found = {part.name: slices.found(part) for part in parts}
+    kinds = {kind: {what: found[part_name(ladder.name, kind, what)] for what in WHAT} for kind in KINDS}
     result = report.figures(ladder, kinds)
-    result["seconds"] = round(time.perf_counter() - begun, 1)
-    result["load_before"] = round(load, 2)
+    result["seconds"] = round(slices.seconds(parts), 1)
+    out.mkdir(parents=True, exist_ok=True)
     name = f"trainers_{ladder.name}"
     (out / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     text = report.markdown(ladder, result)
@@ -57,17 +132,3 @@ def run(ladder: Any, seconds: float, out: Path) -> bool:
     report.picture(ladder, result, out / f"{name}.png")
     print(text, flush=True)
     return bool(result["met"])
-
-
-def measured(name: str, seconds: float, environment: dict[str, str]) -> dict[str, Any]:
-    """The figures of one kind of CPU; products are measured afresh, too."""
-    with tempfile.TemporaryDirectory() as cache:
-        done = subprocess.run(
-            [sys.executable, "-m", "tests.benchmarks.trainers.one", name, str(seconds)],
-            env={**os.environ, "OMP_NUM_THREADS": "1", "XDG_CACHE_HOME": cache, **environment},
-            stdout=subprocess.PIPE,
-            text=True,
-            check=True,
-        )
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found

@@ -13,6 +13,7 @@ from trainers.recipe import Recipe
 from trainers.recipe import find as find_recipe
 
 NAIVE, DOCUMENT, BEST = "naive", "document: its list without workers, AMP and compile", "best: everything"
+WITH_WORKERS = "document with its loader processes, one a core"
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,15 @@ class Ladder:
         return find_recipe(self.name)
 
 
-BF16 = Row("best with bfloat16 AMP", "S0.3 S1.1", {"rung": "best", "use_amp": True}, compare=False)
+BF16 = Row(
+    "best with bfloat16 (other rounding)", "S0.3 S1.1", {"rung": "best", "use_amp": True}, compare=False
+)
+COMPILED = Row(
+    "best with torch.compile",
+    "S0.6 S1.3 S2.6 S4.4",
+    {"rung": "best", "use_torch_compile": True, "compile_mode": "default"},
+    compare=False,
+)
 LADDERS = (
     Ladder(
         name="tcn",
@@ -96,7 +105,12 @@ LADDERS = (
         steps={"default": 6, "small": 12},
         straw_men={"naive, Python loops (straw man)": {"naive_graph": "python"}},
         extra=(
-            Row("best with the heavy model", "S3.3", {"rung": "best", "use_optimized_model": False}, False),
+            Row(
+                "best with the heavy model (other work)",
+                "S3.3",
+                {"rung": "best", "use_optimized_model": False},
+                False,
+            ),
             Row("best with checkpointing", "S3.3", {"rung": "best", "use_gradient_checkpoint": True}),
             BF16,
         ),
@@ -113,7 +127,10 @@ LADDERS = (
         small={"hidden_size": 16},
         steps={"default": 2, "small": 3},
         straw_men={},
-        extra=(Row("best with batch 128", "S4.1", {"rung": "best", "batch_size": 128}, False), BF16),
+        extra=(
+            Row("best with batch 128 (other work)", "S4.1", {"rung": "best", "batch_size": 128}, False),
+            BF16,
+        ),
         settled_later=("the model forecasts the change from the last value, no longer the value itself",),
     ),
 )
@@ -128,6 +145,16 @@ def ends(ladder: Ladder) -> list[Row]:
     ]
 
 
+def defaults(ladder: Ladder) -> list[Row]:
+    """What is measured at the default size: the rungs, and number formats beside them."""
+    return [*ends(ladder), BF16]
+
+
+def settings(ladder: Ladder) -> tuple[object, ...]:
+    """What a measurement depends on; a page's words are not among it."""
+    return ladder.small, ladder.steps, ladder.tolerance, defaults(ladder), rows(ladder), COMPILED
+
+
 def rows(ladder: Ladder) -> list[Row]:
     """naive, each of the document's items alone, all of them, each of ours on top, all, and extras."""
     naive, document, best = ends(ladder)
@@ -140,7 +167,7 @@ def rows(ladder: Ladder) -> list[Row]:
             needs = ",+normalise_once" if item.name == "cache_data" and ladder.name == "tcn" else ""
             options = {"rung": "naive", "ablate": f"+{item.name}{needs}"}
             found.append(Row(f"naive + {item.text}", item.seed, _workers(item.name, options)))
-    found.append(document)
+    found += [document, Row(WITH_WORKERS, "S0.4 S1.2 S4.3", {"rung": "document"})]
     for item in items:
         if item.rung == "best":
             needs = ",+resident" if item.name == "dense" else ""
@@ -155,7 +182,7 @@ def _workers(name: str, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def not_measured(ladder: Ladder) -> list[tuple[str, str]]:
-    """What only a GPU can show, and compile, which costs a minute on this CPU."""
+    """What only a GPU can show."""
     items = [item for item in ladder.recipe.optimizations if item.gpu_only or item.name == "compile"]
-    notes = {"compile": " (a minute of compiling on this CPU)", "amp": " on a GPU"}
+    notes = {"compile": " on a GPU", "amp": " on a GPU"}
     return [(item.text + notes.get(item.name, ""), item.seed) for item in items]

@@ -2,11 +2,15 @@
 
 Every recipe with its default options and generated data, best rung, one torch thread. Writes
 docs/benchmarks/trainers_learning.{json,md,png}: the metric by epoch beside the baseline that costs nothing.
+With `--minutes 20` it stops in time and the next call goes on; the page is written when all five are there.
 """
 
 from __future__ import annotations
 
+import argparse
+import functools
 import json
+import math
 import subprocess
 import sys
 import tempfile
@@ -15,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.benchmarks.trainers import OUT
+from tests.benchmarks.trainers.slices import KEPT, UNFINISHED, Part, Slices, fingerprint
 
 RUNS = {
     # recipe: (epochs, metric, its baseline)
@@ -27,14 +32,16 @@ RUNS = {
 """Settled before the first recorded run."""
 
 
-def learn(recipe: str, folder: Path) -> dict[str, Any]:
+def learn(recipe: str) -> dict[str, Any]:
     """The curve of one recipe."""
     epochs, metric, baseline = RUNS[recipe]
     begun = time.perf_counter()
     command = [sys.executable, "-m", f"trainers.{recipe}", "--synthetic", f"--epochs={epochs}"]
-    command += ["--validation_interval=1", "--threads=1", "--no-monitor", "--quiet", f"--out={folder}"]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    lines = [json.loads(line) for line in (folder / recipe / "metrics.jsonl").read_text().splitlines()]
+    command += ["--validation_interval=1", "--threads=1", "--no-monitor", "--quiet"]
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([*command, f"--out={folder}"], check=True, stdout=subprocess.DEVNULL)
+        text = (Path(folder) / recipe / "metrics.jsonl").read_text(encoding="utf-8")
+    lines = [json.loads(line) for line in text.splitlines()]
     return {
         "metric": metric,
         "baseline": baseline,
@@ -75,16 +82,31 @@ def picture(found: dict[str, Any], path: Path) -> None:
     plt.close(figure)
 
 
-def main() -> int:
-    with tempfile.TemporaryDirectory() as folder:
-        found = {recipe: learn(recipe, Path(folder)) for recipe in RUNS}
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.trainers.learning")
+    parser.add_argument(
+        "--minutes", type=float, default=math.inf, help="stop in time; go on with the next call"
+    )
+    args = parser.parse_args(arguments or [])
+    parts = {
+        recipe: Part(f"learning-{recipe}", fingerprint(recipe, run), functools.partial(learn, recipe), 180)
+        for recipe, run in RUNS.items()
+    }
+    slices = Slices(KEPT, args.minutes)
+    if not slices.measure(list(parts.values())):
+        print(slices.sentence(list(parts.values())))
+        return UNFINISHED
+    write({recipe: slices.found(part) or {} for recipe, part in parts.items()})
+    return 0
+
+
+def write(found: dict[str, Any]) -> None:
     (OUT / "trainers_learning.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     text = markdown(found)
     (OUT / "trainers_learning.md").write_text(text, encoding="utf-8")
     picture(found, OUT / "trainers_learning.png")
     print(text)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

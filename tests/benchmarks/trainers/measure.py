@@ -7,12 +7,14 @@ import io
 import random
 import statistics
 import time
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from tests.benchmarks.trainers.ladders import Ladder, Row
 from trainers.datasets.source import batch_length
@@ -32,6 +34,8 @@ class Subject:
     row: Row
     trainer: Trainer
     losses: list[float]
+    build_seconds: float = 0.0
+    """Until its first steps were done: data, model, products, compilation."""
     data_seconds: list[float] = field(default_factory=list)
     step_seconds: list[float] = field(default_factory=list)
     batches: Iterator[Any] | None = None
@@ -77,12 +81,13 @@ def build(ladder: Ladder, row: Row, size: dict[str, Any], folder: Path) -> Subje
     )
     recipe = ladder.recipe(config, torch.device("cpu"))
     checkpoint.seed_everything(config.seed)
+    begun = time.perf_counter()
     with contextlib.redirect_stderr(io.StringIO()):
         trainer = Trainer(recipe)
         # The naive rung logs every step: let it, into a buffer, as a job's log would take it.
         trainer.progress.quiet = recipe.on("throttle")
         trainer.train_steps(COMPARED)
-    return Subject(row, trainer, list(trainer.result.losses))
+    return Subject(row, trainer, list(trainer.result.losses), time.perf_counter() - begun)
 
 
 def check_equal(subjects: list[Subject], tolerance: float) -> float:
@@ -165,9 +170,32 @@ def phases(ladder: Ladder, row: Row, size: dict[str, Any], folder: Path) -> dict
     trainer = subject.trainer
     trainer.marks = RecordedMarks("profile", trainer.config.batch_size)
     with trainer.marks, contextlib.redirect_stderr(io.StringIO()):
-        trainer.train_steps(12)
+        trainer.train_steps(4 * ladder.steps["default"])
         shares: dict[str, float] = trainer.marks.monitor.get_summary()["phases"]
     return {name: round(share, 3) for name, share in shares.items()}
+
+
+def arithmetic(naive: Subject) -> dict[str, float]:
+    """Operations of a sample's training step, and how many a second a large product does here: no kernel
+    in this number format takes less time than their ratio."""
+    trainer = naive.trainer
+    with (
+        warnings.catch_warnings(action="ignore"),  # about number formats of other devices
+        torch.backends.mkldnn.flags(enabled=False),  # the library's LSTM is one operator nobody counts
+        FlopCounterMode(display=False) as counter,
+        contextlib.redirect_stderr(io.StringIO()),
+    ):
+        trainer.train_steps(1)
+    matrix = torch.rand(1024, 1024)
+    seconds = []
+    for _ in range(8):
+        begun = time.perf_counter()
+        matrix @ matrix
+        seconds.append(time.perf_counter() - begun)
+    return {
+        "operations_a_sample": counter.get_total_flops() / trainer.config.batch_size,
+        "operations_a_second": 2 * len(matrix) ** 3 / min(seconds),
+    }
 
 
 def close(subjects: list[Subject]) -> None:

@@ -37,11 +37,9 @@ def make(name: str, folder: Path, **options: Any) -> Trainer:
         synthetic=given.pop("synthetic", True),
         out=str(folder),
         monitor=False,
-        quiet=True,
-        device="cpu",
-        **given,
+        **{"device": "cpu", "quiet": True, **given},
     )
-    recipe = recipe_class(config, torch.device("cpu"))
+    recipe = recipe_class(config, torch.device(config.device))
     checkpoint.seed_everything(config.seed)
     return Trainer(recipe)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.trainers.helpers import make
 from trainers import RECIPES, options
 from trainers.errors import TrainerError
 from trainers.graph.options import GraphConfig
@@ -94,3 +95,25 @@ def test_impossible_values_are_refused_when_the_config_is_built() -> None:
             TcnConfig(**bad)
     with pytest.raises(TrainerError, match="time_k"):
         GraphConfig(time_k=64, window_size=64)
+
+
+def test_columns_of_generated_runs_are_taken_by_name(tmp_path: Path) -> None:
+    trainer = make("tcn", tmp_path, input_columns="measured, force", lambda_physics=0)
+    batch = next(iter(trainer.data.train.epoch(0)))
+    assert batch["inputs"].shape[2] == 2 and batch["targets"].shape[2] == 2
+    trainer.train_steps(1)
+    with pytest.raises(TrainerError, match="no column fource: there are force, measured"):
+        make("tcn", tmp_path, input_columns="fource", lambda_physics=0)
+
+
+@pytest.mark.parametrize(("text", "part"), [(" , ", "names nothing"), ("rgb,nir,rgb", "names rgb twice")])
+def test_a_list_that_is_empty_or_doubled_is_a_sentence(text: str, part: str, tmp_path: Path) -> None:
+    with pytest.raises(TrainerError, match=part):
+        make("reid", tmp_path, modalities=text)
+
+
+def test_what_generated_data_does_not_ask_for_is_named(tmp_path: Path) -> None:
+    trainer = make("graph", tmp_path, rung="naive", fill="linear", products="all", parallel="fsdp")
+    named = dict(trainer.recipe.without_effect())
+    assert {"fill", "dates", "columns", "products", "parallel"} <= set(named)
+    assert "image_size" not in dict(make("tom500", tmp_path).recipe.without_effect())
