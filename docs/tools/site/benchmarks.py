@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 RESULTS = Path(__file__).parents[2] / "benchmarks"
 HEAD = """# Benchmarks
@@ -34,8 +35,14 @@ def _title(path: Path) -> str:
     return path.read_text(encoding="utf-8").splitlines()[0].lstrip("# ")
 
 
+def _data(path: Path) -> dict[str, Any]:
+    """What the command wrote beside its page, where it did."""
+    found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return found if isinstance(found, dict) else {}
+
+
 def _rows() -> Iterator[str]:
     for path in _results():
-        data = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+        data = _data(path.with_suffix(".json"))
         date, command = data.get("date", "–"), data.get("command", "")
         yield f"| [{_title(path)}]({path.name}) | {str(date)[:10]} | {f'`{command}`' if command else '–'} |"
