@@ -46,6 +46,9 @@ class Page:
         self.write("", self.on.paint(ruled(title, self.width), "bold"))
 
     def say(self, text: str, tone: str = "") -> None:
+        """A sentence; none, when there is none."""
+        if not text:
+            return
         self.write(*(self.on.paint(line, tone) for line in wrapped(plain(text), self.width, INDENT, "")))
 
     def point(self, name: str, text: str, tone: str = "") -> None:
@@ -63,10 +66,10 @@ class Page:
             self.write(2 * INDENT + self.on.paint(shown, TONES.get(line[:1], "")))
 
     def commands(self, rows: Sequence[tuple[str, str]]) -> None:
-        """Commands to type, with what each is for: beside it where there is room, else below it."""
+        """Commands to type, with what each is for: beside it where there is room for all, else below it."""
         wide = max(len(command) for command, _ in rows)
+        beside = len(INDENT) + wide + 2 + max(len(why) for _, why in rows) <= self.width
         for command, why in rows:
-            beside = len(INDENT) + wide + 2 + len(why) <= self.width
             head = INDENT + self.on.paint(command.ljust(wide) if beside else command, "bold")
             self.write(f"{head}  {self.on.paint(why, 'dim')}" if beside else head)
             if not beside:

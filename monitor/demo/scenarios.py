@@ -21,6 +21,8 @@ from monitor.terminal import table
 
 LOOK_SECONDS = 0.5
 SIMULATED = Props("simulated")
+LONG_SECONDS = 1.0
+"""A phase that is open for this long is worth a look."""
 PATIENCE_SECONDS = 90.0
 """After this long a demonstration gives up; on a slow machine each takes a fraction of it."""
 
@@ -47,7 +49,7 @@ SCENARIOS = {
         "wait for its gradients. No process ends, and nothing is printed anywhere.",
         ("ranks", "--hang=2"),
         ("trend.hung",),
-        ("silent_seconds", "live_phase", "usual_step"),
+        ("silent_seconds", "live_phase", "steps"),
         "With Prometheus the alert GpumonRunStalled fires. The usual patience is 30 s; here it is 6 s.",
         Props("simulated", gpus=4, policy="hung_seconds = 6\n"),
     ),
@@ -67,7 +69,8 @@ SCENARIOS = {
         ("leak",),
         ("memory.leak",),
         ("bytes_per_step", "grown_bytes", "kept_at"),
-        "gpumon show RUN has the curve; without a watcher it ends in an out-of-memory kill, hours later.",
+        "The run's screen in gpumon tui has the curve. Unwatched, such a run ends in an out-of-memory kill.",
+        Props("simulated", interval=1.0),  # a process reads its memory once a second, not more often
     ),
     "throttled-gpu": Scenario(
         "A GPU that is too hot",
@@ -112,6 +115,8 @@ class Trouble:
             return False
         page.chapter(f"What gpumon says: {finding.id}")
         tell(page, finding, scenario.evidence)
+        for run in snapshot.runs:
+            page.say(_odd_rank(run))
         page.write("")
         page.say(scenario.elsewhere, "dim")
         page.commands([("gpumon help " + finding.id, "what the rule looks at, and why it matters")])
@@ -142,8 +147,22 @@ class Trouble:
 
 
 def _rank(rank: Rank) -> tuple[str, ...]:
-    held = seconds(rank.live_seconds) if rank.live_seconds is not None and rank.live_seconds >= 1.0 else ""
+    held = (
+        seconds(rank.live_seconds)
+        if rank.live_seconds is not None and rank.live_seconds >= LONG_SECONDS
+        else ""
+    )
     return str(rank.rank), whole(rank.steps), seconds(rank.step.p50), rank.live_phase or ABSENT, held
+
+
+def _odd_rank(run: Run) -> str:
+    """The one rank that is somewhere else than all others, in a sentence; empty when there is none."""
+    phases = [rank.live_phase for rank in run.ranks]
+    odd = [rank for rank in run.ranks if phases.count(rank.live_phase) == 1]
+    if len(run.ranks) < 3 or len(odd) != 1 or (odd[0].live_seconds or 0.0) < LONG_SECONDS:
+        return ""
+    others = next(phase for phase in phases if phase != odd[0].live_phase)
+    return f"Rank {odd[0].rank} is in {odd[0].live_phase}, all others wait in {others}: look there."
 
 
 RUN_HEAD = ("run", "steps", "step", "it/s", "waiting for data", "memory")
@@ -151,7 +170,7 @@ RUN_HEAD = ("run", "steps", "step", "it/s", "waiting for data", "memory")
 
 def _run(run: Run) -> tuple[str, ...]:
     waiting = next((phase.share for phase in run.phases if phase.name == "data"), None)
-    memory = next((window.rss_bytes for window in reversed(run.timeline) if window.rss_bytes), None)
+    memory = run.ranks[0].scalars.get("proc.rss_bytes") if run.ranks else None
     rate = number(run.iterations_per_second)
     return run.name, whole(run.steps), seconds(run.step.p50), rate, percent(waiting), size(memory)
 

@@ -28,6 +28,7 @@ class Props:
 
     source: str = "auto"
     gpus: int = 1
+    interval: float = 0.5
     events: str = ""
     """A scenario for simulated GPUs, as TOML."""
     policy: str = ""
@@ -73,7 +74,8 @@ class Stage:
         raise UserError(f"the demo's daemon did not start: {self.last_words('daemon')}", code=EXIT_FAILED)
 
     def _options(self, source: str) -> Iterator[str]:
-        yield from (f"--source={source}", "--listen=none", "--interval=0.5", f"--dir={self.rings}")
+        yield from (f"--source={source}", "--listen=none", f"--dir={self.rings}")
+        yield f"--interval={self.props.interval}"
         yield from (f"--socket={self.folder / 'gpumon.sock'}", f"--store={self.folder / 'history.db'}")
         if source == "simulated":
             yield f"--gpus={self.props.gpus}"

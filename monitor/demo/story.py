@@ -40,19 +40,19 @@ class Part:
 
 
 PARTS = (
-    Part("naive", "1  A training, as it was found", "as found", ("--rung=naive",), 110),
+    Part("naive", "1  A training, as it was found", "as found", ("--rung=naive",), 150),
     Part(
         "remedy",
         "2  The same with that one remedy",
         "one remedy",
         ("--rung=naive", "--ablate=+normalise_once"),
-        300,
+        400,
     ),
-    Part("best", "3  Everything this trainer can do", "everything (--rung best)", ("--rung=best",), 700),
+    Part("best", "3  Everything this trainer can do", "everything", ("--rung=best",), 700),
 )
 CAUSE = "input.slow_getitem"
 """What is wrong with the training as it was found; the second part is its remedy."""
-EVIDENCE = ("getitem_seconds", "data_share", "hot_line", "hot_share_of_loader")
+EVIDENCE = ("data_share", "getitem_seconds", "hot_line", "num_workers")
 SETTLE_SECONDS = 6.0
 """How long the daemon may take to see that a run has ended."""
 LOOK_SECONDS = 0.4
@@ -83,7 +83,7 @@ class Story:
 
     def _opening(self) -> None:
         source = self.client.snapshot().source
-        gpu = "the GPU readings are simulated, there is none here" if source.kind == "simulated" else "GPU"
+        gpu = "no GPU here: its readings are simulated" if source.kind == "simulated" else "with its GPU"
         self.page.write(self.page.on.paint("gpumon demo", "bold"))
         self.page.say(f"A small network for time series, trained for real on this machine ({gpu}).")
         self.page.say("Three runs one after the other; gpumon watches them from outside.")
@@ -226,6 +226,7 @@ def tell(page: Page, finding: Finding, evidence: Sequence[str]) -> None:
     if known:
         page.point("evidence", "; ".join(f"{label(key)} {value_of(key, value)}" for key, value in known))
     page.point("remedy", finding.remedy.summary)
+    page.change(finding.remedy.change.splitlines())
     if finding.speedup is not None:
         promise = gain_range(finding.speedup.low, finding.speedup.likely, finding.speedup.high)
         page.point("predicted", promise, "bold")

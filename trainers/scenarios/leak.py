@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from sdk import TrainingMonitor
 
-STEPS, STEP_SECONDS = 2500, 0.01
+STEPS, STEP_SECONDS = 6000, 0.01
 """The pause bounds how fast memory grows: a demonstration is no reason to fill a machine."""
 
 
@@ -25,7 +25,7 @@ def main() -> None:
         inputs = torch.randn(64, 64)
         loss = nn.functional.mse_loss(model(inputs).squeeze(1), inputs.sum(1))
         optimizer.zero_grad()
-        loss.backward(retain_graph=True)
+        loss.backward(retain_graph=True)  # type: ignore[no-untyped-call]
         optimizer.step()
         history.append(loss)
         time.sleep(STEP_SECONDS)

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
-import torch.multiprocessing as mp
 from torch import Tensor, nn
+from torch.multiprocessing.spawn import spawn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, Dataset
 
@@ -53,7 +53,7 @@ def train(rank: int, meeting: str, slow: int | None, hang: int | None) -> None:
         for inputs, targets in DataLoader(shard, batch_size=16):
             loss = nn.functional.mse_loss(model(inputs).squeeze(1), targets)
             optimizer.zero_grad()
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
 
 
@@ -64,7 +64,7 @@ def main() -> None:
     args = parser.parse_args()
     os.environ.setdefault("GPUMON_RUN_ID", f"demo-ranks-{os.getpid()}")
     meeting = Path.cwd() / f"meeting-{os.getpid()}"
-    mp.spawn(train, args=(str(meeting), args.slow, args.hang), nprocs=RANKS)
+    spawn(train, args=(str(meeting), args.slow, args.hang), nprocs=RANKS)  # type: ignore[no-untyped-call]
 
 
 if __name__ == "__main__":

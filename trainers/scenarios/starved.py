@@ -38,7 +38,7 @@ def main(steps: int = 100_000) -> None:
         for inputs, targets in loader:
             loss = nn.functional.mse_loss(model(inputs).squeeze(1), targets)
             optimizer.zero_grad()
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
 
 

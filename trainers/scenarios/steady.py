@@ -20,7 +20,7 @@ def main(steps: int = 1_000_000) -> None:
     for _ in range(steps):
         loss = nn.functional.mse_loss(model(inputs), targets)
         optimizer.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
 
 

@@ -42,7 +42,6 @@ PARSED_ONLY = {
     r"tui(?!.*--screenshot)": "is interactive: tests/tui",
     r"daemon$": "listens on the usual port, which may be taken; the simulated one is started instead",
     r"doctor .*(--deep|--calibrate|--gpu-selftest)": "takes minutes: tests/integration/doctor and device",
-    r"export .*parquet": "needs pyarrow: tests/integration/runs",
 }
 """Commands of ours (without "gpumon") that are parsed and not executed, and why."""
 NOT_OURS = {
