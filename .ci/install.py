@@ -40,7 +40,7 @@ def meaning(said: str) -> str:
     """A line of pip in plain words; empty when it is of no interest."""
     for start, words in SAID.items():
         if said.strip().startswith(start):
-            rest = said.strip()[len(start) :].lstrip(": ")
+            rest = said.strip()[len(start) :].lstrip(": ").split(" (from ")[0]
             return words if start.startswith("Installing") else f"{words} {re.sub(r'-py3.*?whl', '', rest)}"
     return ""
 
