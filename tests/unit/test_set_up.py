@@ -24,7 +24,7 @@ def install() -> ModuleType:
     [
         (
             "Collecting torch==2.13.0 (from -c constraints.txt)",
-            "looking up torch==2.13.0 (from -c constraints.txt)",
+            "looking up torch==2.13.0",
         ),
         (
             "  Downloading numpy-2.1-cp311-cp311-linux.whl (16 MB)",
