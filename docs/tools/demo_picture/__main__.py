@@ -40,9 +40,10 @@ def record(command: list[str], folder: str) -> tuple[Transcript, int]:
         os.chdir(folder)
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
         os.execvpe(command[0], command, environment)
-    transcript, began = Transcript(folder), time.monotonic()
+    transcript, began, rest = Transcript(folder), time.monotonic(), b""
     while chunk := _read(terminal):
-        transcript.feed(chunk.decode("utf-8", "replace"), time.monotonic() - began)
+        whole, newline, rest = (rest + chunk).rpartition(b"\n")  # a read may end in the middle of a letter
+        transcript.feed((whole + newline).decode("utf-8", "replace"), time.monotonic() - began)
     return transcript, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
