@@ -41,7 +41,11 @@ def meaning(said: str) -> str:
     for start, words in SAID.items():
         if said.strip().startswith(start):
             rest = said.strip()[len(start) :].lstrip(": ").split(" (from ")[0]
-            return words if start.startswith("Installing") else f"{words} {re.sub(r'-py3.*?whl', '', rest)}"
+            return (
+                words
+                if start.startswith("Installing")
+                else f"{words} {re.sub(r'-(cp|py)[23].*whl', '', rest)}"
+            )
     return ""
 
 

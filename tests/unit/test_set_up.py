@@ -28,7 +28,7 @@ def install() -> ModuleType:
         ),
         (
             "  Downloading numpy-2.1-cp311-cp311-linux.whl (16 MB)",
-            "downloading numpy-2.1-cp311-cp311-linux.whl (16 MB)",
+            "downloading numpy-2.1 (16 MB)",
         ),
         ("Installing collected packages: a, b, c", "installing"),
         ("Requirement already satisfied: pip", ""),
