@@ -190,15 +190,11 @@ class Story:
     def _documents(self, naive: Run, remedy: Run) -> None:
         self.page.chapter("5  To keep and to send")
         compared = self.output.with_name(f"{self.output.stem}-compare{self.output.suffix}")
-        made = [
-            (self.output, "the first run: every second of it, and what to change")
-            if self.stage.gpumon("report", naive.id, f"--output={self.output}")
-            else None,
-            (compared, "the first two side by side")
-            if self.stage.gpumon("compare", naive.id, remedy.id, f"--html={compared}")
-            else None,
-        ]
-        written = [(str(path), what) for path, what in filter(None, made) if path.exists()]
+        written = []
+        if self.stage.gpumon("report", naive.id, f"--output={self.output}"):
+            written.append((str(self.output), "the first run: every second of it, and what to change"))
+        if self.stage.gpumon("compare", naive.id, remedy.id, f"--html={compared}"):
+            written.append((str(compared), "the first two side by side"))
         if written:
             self.page.commands(written)
         else:
