@@ -4,15 +4,29 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: grafana demo test quick lint bench bench-trainers faults fuzz sanitize soak clean
+.PHONY: grafana demo test quick lint docs bench bench-trainers faults fuzz sanitize soak clean
 
-$(STAMP): pyproject.toml constraints.txt $(wildcard sdk/*/*.[ch])
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[trainers,grafana,dev]'
-	touch $(STAMP)
+DEPENDS := pyproject.toml constraints.txt $(wildcard sdk/*/*.[ch])
 
-demo: $(STAMP)
-	$(BIN)/gpumon demo
+$(STAMP): $(DEPENDS)
+	@$(PYTHON) .ci/install.py $(VENV) -c constraints.txt -e '.[trainers,grafana,dev]'
+	@touch $(STAMP) $(VENV)/.demo
+
+# The demo needs only the trainers: a fraction of what the tests need. Where all is installed, nothing is.
+$(VENV)/.demo: $(DEPENDS)
+	@$(PYTHON) .ci/install.py $(VENV) -c constraints.txt -e '.[trainers]'
+	@touch $@
+
+demo: $(VENV)/.demo
+	@$(BIN)/gpumon demo
+
+# The documentation as a site in out/site; a broken link or a page in no menu is an error.
+docs: $(VENV)/.docs
+	$(BIN)/python -m docs.tools.site
+
+$(VENV)/.docs: $(DEPENDS)
+	@$(PYTHON) .ci/install.py $(VENV) -c constraints.txt -e '.[docs]'
+	@touch $@
 
 # Most of a test's time is spent waiting for processes: three files at a time, each in one process. Tests that
 # compare the times of real trainings come after the others, two files at a time.

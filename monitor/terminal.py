@@ -34,7 +34,9 @@ class Terminal:
         forced = os.environ.get("FORCE_COLOR", "") not in ("", "0")
         self.colored = (self.tty or forced) and not os.environ.get("NO_COLOR")
         encoding = (getattr(out, "encoding", None) or "utf-8").lower()
-        self.block, self.blank = ("█", "·") if encoding.startswith("utf") else ("#", ".")
+        rich = encoding.startswith("utf")
+        self.block, self.blank = ("█", "·") if rich else ("#", ".")
+        self.left, self.dash, self.dot, self.right = "├─●┤" if rich else "|-o|"
 
     @property
     def width(self) -> int | None:
@@ -58,6 +60,11 @@ PLAIN = Terminal(None)
 def plain(text: str) -> str:
     """One line of printable text: names come from other users' files and may contain anything."""
     return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
+
+
+def ruled(text: str, width: int) -> str:
+    """A heading with a line to the edge."""
+    return f"── {text} " + "─" * max(0, width - len(text) - 4)
 
 
 def wrapped(text: str, width: int | None, indent: str = "", hang: str = "  ") -> list[str]:

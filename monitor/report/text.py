@@ -15,7 +15,7 @@ from monitor.model.finding import EFFECT_WORDS, Finding, Remedy
 from monitor.model.run import Phase, Run
 from monitor.model.units import duration, filled, gain, gain_range, number, percent, seconds, visible, whole
 from monitor.report.report import Report
-from monitor.terminal import PLAIN, Terminal, wrapped
+from monitor.terminal import PLAIN, Terminal, ruled, wrapped
 
 BAR = 28
 WIDEST = 100
@@ -83,7 +83,7 @@ def _others(report: Report, width: int, on: Terminal) -> Iterator[str]:
 
 def _head(run: Run | None, width: int) -> str:
     if run is None:
-        return _ruled("gpumon", width)
+        return ruled("gpumon", width)
     parts = ["gpumon", run.name, f"{whole(run.steps)} steps"]
     if run.ended is not None and run.training_seconds is not None:
         parts.append(f"in {duration(run.training_seconds)}")
@@ -94,11 +94,7 @@ def _head(run: Run | None, width: int) -> str:
         parts.append(f"{number(run.iterations_per_second)} steps/s, {micro}")
     if run.samples_per_second:
         parts.append(f"{number(run.samples_per_second)} samples/s")
-    return _ruled("  ".join(parts), width)
-
-
-def _ruled(text: str, width: int) -> str:
-    return f"── {text} " + "─" * max(0, width - len(text) - 4)
+    return ruled("  ".join(parts), width)
 
 
 def _time(run: Run, on: Terminal) -> Iterator[str]:

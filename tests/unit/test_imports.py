@@ -51,6 +51,7 @@ ARROWS = {
     "doctor": {"model", "calibration", "client", "host"},
     # commands on top
     "daemon": {"model", "host", "pipeline", "store", "web"},
+    "demo": {"model", "client", "comparison", "terminal"},
     "cli": {
         "model",
         "advice",
@@ -58,6 +59,7 @@ ARROWS = {
         "client",
         "comparison",
         "daemon",
+        "demo",
         "doctor",
         "document",
         "experiments",

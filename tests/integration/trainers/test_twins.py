@@ -13,8 +13,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from monitor.cli.demo import Stage
 from monitor.client import Client
+from monitor.demo.stage import Props, Stage
 from monitor.model.finding import Finding
 from tests.conftest import PATIENCE, wait_for
 
@@ -45,7 +45,7 @@ TWINS = {
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory):
-    with Stage(tmp_path_factory.mktemp("twins"), "simulated", quick=True) as stage:
+    with Stage(tmp_path_factory.mktemp("twins"), Props("simulated")) as stage:
         yield stage
 
 
@@ -73,8 +73,7 @@ def training(stage: Stage, recipe: str, options: tuple[str, ...]) -> Iterator[su
     """The naive twin, for as long as somebody looks at it."""
     common = ("--synthetic", "--rung=naive", "--epochs=100000", "--validation_interval=100000", "--quiet")
     words = [sys.executable, "-m", f"trainers.{recipe}", *common, *options, f"--run_name={recipe}"]
-    with open(stage.folder / f"{recipe}.log", "wb") as log:
-        child = stage.start([*words, f"--out={stage.folder / 'out'}"], log=log.fileno())
+    child = stage.start([*words, f"--out={stage.folder / 'out'}"], recipe)
     try:
         yield child
     finally:

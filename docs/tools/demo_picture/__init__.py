@@ -1,0 +1,1 @@
+"""Records `gpumon demo` as a moving picture."""

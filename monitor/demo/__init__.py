@@ -1,0 +1,1 @@
+"""The demonstrations of `gpumon demo`: real trainings in a temporary folder, with a daemon of their own."""
