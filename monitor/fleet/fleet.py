@@ -109,7 +109,7 @@ class Fleet:
     def _known(self, which: str, at: float) -> questions.Answers:
         """Enough to find a run and to tell whether it is over."""
         known = questions.known(self.api, which, at, self._since)
-        return questions.Answers(at, self._since, known, self.api.ask(f"gpumon_run_info{{{which}}}", at))
+        return questions.Answers(at, known, self.api.ask(f"gpumon_run_info{{{which}}}", at))
 
     def _check_scraped(self, at: float) -> None:
         """No run may mean that nothing has trained; no daemon at all means that something is not set up."""

@@ -71,8 +71,6 @@ class Answers:
     """All that was told about runs at one moment."""
 
     at: float
-    since_seconds: float
-    """How far back the time range goes."""
     known: list[Sample] = field(default_factory=list)
     now: list[Sample] = field(default_factory=list)
     increases: dict[str, list[Sample]] = field(default_factory=dict)
@@ -114,7 +112,6 @@ def everything(api: Api, which: str, at: float, since: float, *, cards: bool = F
     }
     return Answers(
         at,
-        since,
         known(api, which, at, since),
         api.ask(named(NOW, which), at),
         increases,

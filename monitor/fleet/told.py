@@ -21,7 +21,6 @@ class Told:
     """The samples about one run."""
 
     at: float
-    since_seconds: float = 0.0
     known: Named = field(default_factory=dict)
     now: Named = field(default_factory=dict)
     increases: Named = field(default_factory=dict)
@@ -82,7 +81,9 @@ class _Filed:
     def __init__(self, answers: Answers) -> None:
         self.runs: dict[RunKey, Told] = {}
         self._answers = answers
-        self._down = frozenset(one.labels.get("instance", "") for one in answers.down)
+        self._down: dict[str, set[str]] = {}  # another exporter on a machine may be down by itself
+        for one in answers.down:
+            self._down.setdefault(one.labels.get("job", ""), set()).add(one.labels.get("instance", ""))
         self._use = {
             (one.labels.get("instance", ""), one.labels.get("uuid", "")): one.value for one in answers.use
         }
@@ -90,8 +91,8 @@ class _Filed:
     def told(self, one: Sample) -> Told:
         key = (one.labels.get("cluster", ""), one.labels.get("job", ""), one.labels.get("run", ""))
         if key not in self.runs:
-            asked = self._answers
-            self.runs[key] = Told(asked.at, asked.since_seconds, use=self._use, unreachable=self._down)
+            down = frozenset(self._down.get(key[1], ()))
+            self.runs[key] = Told(self._answers.at, use=self._use, unreachable=down)
         return self.runs[key]
 
 

@@ -31,7 +31,7 @@ class MadeUp:
     """Share of the steps that were made in the last minutes."""
 
     def answers(self) -> Answers:
-        made = Answers(NOW, 3600.0)
+        made = Answers(NOW)
         for node, ranks in self.nodes.items():
             self._node(made, node, ranks)
         made.now.extend(self.more_now)

@@ -101,6 +101,13 @@ def test_a_machine_that_reports_no_more_is_lost_with_its_ranks() -> None:
     assert "Lost node: b (ranks 2–3), no step from there for 2 min" in one.findings[0].title
 
 
+def test_another_exporter_that_is_down_says_nothing_about_the_machine() -> None:
+    answers = MadeUp(TWO, gone=("b:10835",)).answers()
+    answers.down.append(Sample({"job": "node-exporter", "instance": "b:10835"}, 0.0))
+    (one,) = records(answers)
+    assert one.run.nodes[1].state == "lost" and not one.run.nodes[1].unreachable
+
+
 def test_ranks_that_were_never_seen_are_missing() -> None:
     one = record(MadeUp({"a:1": (0, 1), "b:1": (4, 5)}, world=8))
     assert one.run.missing_ranks == (2, 3, 6, 7)
