@@ -5,6 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests import device
+from tests.device import Speeds
+
+COMPUTED = Speeds(compute_elements=10**9, compute_flops=10**12)
+"""Everything is really computed, not only timed: losses mean something."""
 
 
 def run(code: str, folder: Path) -> list[str]:
@@ -19,7 +23,7 @@ def run(code: str, folder: Path) -> list[str]:
             given = dict(device="cuda", use_torch_compile=False)
             return made(name, Path({str(folder)!r}), **given | options)
     """
-    result = device.run_code("        from pathlib import Path" + front + code)
+    result = device.run_code("        from pathlib import Path" + front + code, COMPUTED)
     assert result.returncode == 0, result.stderr[-3000:]
     return result.stdout.splitlines()
 
