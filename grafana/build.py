@@ -58,14 +58,14 @@ def _compact(text: str) -> str:
 
 def _sources() -> Iterator[tuple[Path, str]]:
     for name, build in DASHBOARDS.items():
-        board = _without_strays(json.loads(json.dumps(build(), cls=JSONEncoder)))
+        board = without_strays(json.loads(json.dumps(build(), cls=JSONEncoder)))
         body = json.dumps(board, indent=1, sort_keys=True, ensure_ascii=False)
         yield HERE / "json" / f"{name}.json", body + "\n"
     yield HERE / "rules" / "recording.yaml", NOTE + _yaml(recording_groups())
     yield HERE / "rules" / "alerts.yaml", NOTE + _yaml(alert_groups())
 
 
-def _without_strays(board: dict[str, Any]) -> dict[str, Any]:
+def without_strays(board: dict[str, Any]) -> dict[str, Any]:
     """The SDK gives every variable what only an interval variable has."""
     for one in board["templating"]["list"]:
         for key in OF_INTERVALS:

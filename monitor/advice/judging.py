@@ -110,7 +110,7 @@ def _waits_for_the_device(context: RunContext, advice: Advice) -> bool:
     waiting: what would only save the host's time is then no cause."""
     device = context.device
     busy = context.lanes_contradict and device is not None and device.bound == "device"
-    return busy and advice.gain is not None and not computes_on_device(advice.gain.most)
+    return busy and advice.gain is not None and not computes_on_device(advice.gain.likely)
 
 
 def _backing(context: RunContext, advice: Advice) -> VerifiedOn:

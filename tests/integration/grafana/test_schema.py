@@ -39,7 +39,12 @@ def test_a_stray_key_and_a_wrong_word_are_seen(installed: Path) -> None:
     """The check sees what it is for: a key no panel has, an option of another panel, a word that is none."""
     board = boards()["cluster"]
     stat = next(panel for panel in board["panels"] if panel["type"] == "stat")
-    for change in ({"colour": "red"}, {"options": {"legend": {}}}, {"options": {"colorMode": "loud"}}):
+    changes: tuple[dict[str, object], ...] = (
+        {"colour": "red"},
+        {"options": {"legend": {}}},
+        {"options": {"colorMode": "loud"}},
+    )
+    for change in changes:
         changed = {**board, "panels": [{**stat, **change}]}
         assert len(complaints(installed, {"wrong": changed})) == 1, change
 

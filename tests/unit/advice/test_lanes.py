@@ -351,12 +351,10 @@ def test_a_gpu_that_waits_for_reasons_unknown_is_not_called_fine() -> None:
 )
 def test_a_line_that_selects_needs_another_remedy_than_one_that_reads(code: str, picks: bool) -> None:
     assert selects(code) is picks
-    line = {"file": "train.py", "line": 7, "code": code, "per_step": 4.0}
-    unclear = msgspec.structs.replace(
-        BUSY, starved_ratio=0.4, bound="sync", syncs=4.0, sync_idle_seconds=0.004, idle={"forward": 0.004}
-    )
-    said = found(on_device(PASSES, unclear, config=FP32 | {"syncs": [line]})).get("compute.sync_every_step")
-    assert said is not None and ("torch.where" in said.remedy.summary) is picks
+    line = {"file": "train.py", "line": 7, "code": code, "per_step": 10.0}
+    config = {"step_graph": {"steps": 1, "segments": READS}, "syncs": [line]}
+    said = found(on_device(PASSES, READING, config=config))["compute.sync_every_step"]
+    assert ("torch.where" in said.remedy.summary) is picks
 
 
 EVALUATES = [
