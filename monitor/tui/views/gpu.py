@@ -65,7 +65,7 @@ def throttle(host: HostFrame, gpu: Gpu, room: Room) -> list[Line]:
     seen: list[Reading] = list(host.trails.get(gpu.uuid, ()))
     lines = [section("Clocks held down by")]
     if gpu.throttle is None:
-        return [*lines, line(Span("   this card does not say", "dim")), line()]
+        return [*lines, line(Span("   not reported by this card", "dim")), line()]
     width = max(4, room.width - 18)
     reasons = sorted({name for reading in seen[-width:] for name in reading.throttle})
     for name in reasons:
@@ -127,10 +127,10 @@ def _links(gpu: Gpu) -> Mapping[str, str]:
     best = units.ABSENT if p.generation_max is None else f"gen{p.generation_max} ×{p.width_max}"
     return {
         "PCIe": link,
-        "PCIe could be": best,
+        "PCIe maximum": best,
         "PCIe in": units.rate(p.receive_bytes_per_second),
         "PCIe out": units.rate(p.transmit_bytes_per_second),
-        "PCIe of link": traffic(p),
+        "PCIe load": traffic(p),
         "replays": units.count(p.replays),
         "NVLinks up": units.count(n.links_active),
         "NVLink in": units.rate(n.receive_bytes_per_second),
@@ -145,8 +145,8 @@ def _errors(errors: Errors) -> Mapping[str, str]:
     return {
         "ECC corrected": units.count(errors.ecc_corrected_volatile),
         "ECC uncorrected": units.count(errors.ecc_uncorrected_volatile),
-        "corrected, ever": units.count(errors.ecc_corrected_aggregate),
-        "uncorrected, ever": units.count(errors.ecc_uncorrected_aggregate),
+        "corrected, lifetime": units.count(errors.ecc_corrected_aggregate),
+        "uncorrected, lifetime": units.count(errors.ecc_uncorrected_aggregate),
         "rows remapped": units.count(errors.remapped_rows_uncorrected),
         "remap pending": flag(errors.remapped_rows_pending),
         "remap failed": flag(errors.remapped_rows_failed),
