@@ -127,10 +127,10 @@ def _links(gpu: Gpu) -> Mapping[str, str]:
     best = units.ABSENT if p.generation_max is None else f"gen{p.generation_max} ×{p.width_max}"
     return {
         "PCIe": link,
-        "PCIe maximum": best,
+        "PCIe could be": best,
         "PCIe in": units.rate(p.receive_bytes_per_second),
         "PCIe out": units.rate(p.transmit_bytes_per_second),
-        "PCIe load": traffic(p),
+        "PCIe of link": traffic(p),
         "replays": units.count(p.replays),
         "NVLinks up": units.count(n.links_active),
         "NVLink in": units.rate(n.receive_bytes_per_second),
@@ -145,8 +145,8 @@ def _errors(errors: Errors) -> Mapping[str, str]:
     return {
         "ECC corrected": units.count(errors.ecc_corrected_volatile),
         "ECC uncorrected": units.count(errors.ecc_uncorrected_volatile),
-        "corrected, lifetime": units.count(errors.ecc_corrected_aggregate),
-        "uncorrected, lifetime": units.count(errors.ecc_uncorrected_aggregate),
+        "corrected, ever": units.count(errors.ecc_corrected_aggregate),
+        "uncorrected, ever": units.count(errors.ecc_uncorrected_aggregate),
         "rows remapped": units.count(errors.remapped_rows_uncorrected),
         "remap pending": flag(errors.remapped_rows_pending),
         "remap failed": flag(errors.remapped_rows_failed),
