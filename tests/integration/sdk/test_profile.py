@@ -184,7 +184,7 @@ def test_kill_9_in_a_window(job: Job) -> None:
     wait_for(lambda: taking(job))
     job.process.kill()
     _, errors = asked.communicate(timeout=120)
-    assert asked.returncode == EXIT_FAILED and "ended without an answer" in errors
+    assert asked.returncode == EXIT_FAILED and "ended without answering" in errors
     assert left_behind(job) == []
 
 
@@ -215,7 +215,7 @@ def test_a_run_that_stands_still(job: Job, capsys: pytest.CaptureFixture[str]) -
     try:
         asked = ["profile", "job", "--timeout", "1", "-o", str(job.folder / "t.json")]
         assert main(asked) == EXIT_FAILED
-        assert "has not ended a step since" in capsys.readouterr().err and left_behind(job) == []
+        assert "has not finished a step since" in capsys.readouterr().err and left_behind(job) == []
     finally:
         job.process.send_signal(signal.SIGCONT)
 
