@@ -64,9 +64,7 @@ def configuration(dossier: Dossier) -> Markup | None:
         tag("div", tag("h3", name), tag("table", tag("tbody", map(_setting, values.items()))))
         for name, values in groups.items()
     ]
-    return section(
-        "Configuration", tag("div", cards, class_="grid settings"), note="as reported by the run"
-    )
+    return section("Configuration", tag("div", cards, class_="grid settings"), note="as reported by the run")
 
 
 def _groups(run: Run) -> Iterator[tuple[str, dict[str, Any]]]:
