@@ -148,7 +148,7 @@ class Client:
         if status == 200:
             return
         if status == 401:
-            raise UserError(f"{self.url} asks for a password", hint="use https://USER:PASSWORD@HOST:PORT")
+            raise UserError(f"{self.url} requires a password", hint="use https://USER:PASSWORD@HOST:PORT")
         said = _said(body)
         code = EXIT_UNREACHABLE if status >= 500 else 2
         raise UserError(f"{self.url}{path} answered {status}{f': {said}' if said else ''}", code=code)

@@ -85,7 +85,7 @@ def _waste() -> list[tuple[int, Builder]]:
                    steps=((None, "#f2902b"),), decimals=2)),
         (6, number("Share of allocated GPU time wasted", f"Target: below {1 - POLICY.gpu_busy_low:.0%}, the use a training GPU should have at least.",
                    "percentunit", Q(f"sum({wasted}) / sum({had})", "wasted share"), steps=share_steps, decimals=0)),
-        (6, number("GPUs to be had back", "If every run acted on its best finding: what the predicted speed-ups are worth in GPUs, now.",
+        (6, number("Recoverable GPUs", "If every run acted on its best finding: what the predicted speed-ups are worth in GPUs, now.",
                    "none", Q(f"sum(gpumon:run_recoverable_gpus:sum{{{JOB}}}) or vector(0)", "recoverable"),
                    steps=((None, "#4b7bab"), (1, "#f2902b")), decimals=1)),
         (6, number("Use of training GPUs", "Mean use of GPUs that a run is on.", "percentunit",

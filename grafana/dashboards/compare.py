@@ -78,7 +78,7 @@ def _figures() -> list[tuple[int, Builder]]:
     return [
         (4, number("B over A", "Throughput of B over that of A: above 1 the change helped.", "none", Q(ratio, "×", instant=True), steps=faster, decimals=2)),
         (5, _pair("Samples/s", "Mean over the time range, all ranks.", "none", _samples, 0)),
-        (5, _pair("Usual step", "Median step time.", "s", _step)),
+        (5, _pair("Typical step", "Median step time.", "s", _step)),
         (5, _pair("GPU use", "Mean of the run's GPUs. A means to an end: judge by samples/s.", "percentunit", _use, 0)),
         (5, _pair("GPU memory", "Most the run's processes held.", "bytes", _memory)),
     ]  # fmt: skip
@@ -91,7 +91,7 @@ def _verdict() -> Builder:
         return f'max(max_over_time({gain}, estimate="{estimate}"}}{RANGE}))'
 
     return bars(
-        "Predicted and realised speed-up", "What the best finding of A promised (at least, likely, at most), and what B made of it.", "none",
+        "Predicted and realised speed-up", "What the best finding of A promised (at least, likely, at most), and what B achieved.", "none",
         Q(best("low"), "at least", instant=True), Q(best("likely"), "likely", instant=True), Q(best("high"), "at most", instant=True),
         Q(f"{_samples(B)} / {_samples(A)}", "realised", instant=True), steps=((None, "#8e8e8e"), (1, "#4b7bab"), (1.05, "#37a35c")), decimals=2,
     )  # fmt: skip
@@ -162,5 +162,5 @@ def _gpu() -> Builder:
 
 
 def _loss() -> Builder:
-    return lines("Loss", "Mean over ranks: faster is no gain when it no longer learns.", "none", Q(f"avg(gpumon_rank_loss{{{A}}})", "A"),
+    return lines("Loss", "Mean over ranks: faster is no gain if it no longer learns.", "none", Q(f"avg(gpumon_rank_loss{{{A}}})", "A"),
                  Q(f"avg(gpumon_rank_loss{{{B}}})", "B"), low=None, colors=COLORS)  # fmt: skip

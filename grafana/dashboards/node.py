@@ -54,7 +54,7 @@ def _numbers() -> list[tuple[int, Builder]]:
         number("Power", "Of the chosen GPUs.", "watt", Q(f"sum(gpumon_gpu_power_watts{{{S}}})", "power"), decimals=0),
         number("Host CPU", "Use over all cores.", "percentunit", Q(f"gpumon_host_cpu_utilization_ratio{{{N}}}", "CPU"),
                steps=((None, "#37a35c"), (POLICY.cpu_full, "#d6293e")), decimals=0),
-        number("Host memory", "Used, without what could be had back.", "percentunit", Q(host_memory, "memory"), steps=style.FILL, decimals=0),
+        number("Host memory", "Used, excluding reclaimable memory.", "percentunit", Q(host_memory, "memory"), steps=style.FILL, decimals=0),
     )]  # fmt: skip
 
 
@@ -201,7 +201,7 @@ def _errors() -> Builder:
             "Value #F", "Reset needed", width=110, steps=bad, mapping=style.words({"0": "no", "1": "yes"})
         ),
         Column("Value #G", "Last XID", width=80, steps=bad, decimals=0),
-        Column("Value #H", "XID was", "dateTimeFromNow", width=110),
+        Column("Value #H", "XID reported", "dateTimeFromNow", width=110),
         Column("Value #I", "PCIe replays", width=100, decimals=0),
         Column("Value #J", "Reading age", "s", width=100, decimals=1),
     ]

@@ -49,7 +49,7 @@ def _numbers() -> list[tuple[int, Builder]]:
     return [(3, panel) for panel in (
         number("State", "Of the run; the worst of its machines.", "none", Q(f"max({coded})", "state"), mapping=style.words(STATES, colors)),
         number("Samples/s", "Over the steady window, all ranks.", "none", Q(f"sum(gpumon_run_samples_per_second{{{R}}})", "samples/s"), decimals=0),
-        number("Usual step", "Median step time of the slowest machine.", "s", Q(f'max(gpumon_run_step_percentile_seconds{{{R}, percentile="50"}})', "p50")),
+        number("Typical step", "Median step time of the slowest machine.", "s", Q(f'max(gpumon_run_step_percentile_seconds{{{R}, percentile="50"}})', "p50")),
         number("GPU use", "Mean of the run's GPUs.", "percentunit", Q(f"avg({_own_gpus('gpumon_gpu_utilization_ratio')})", "use"), steps=style.BUSY, decimals=0),
         number("Waits for data", "Share of the step in which the loop waits for the loader.", "percentunit", Q(data, "data"), steps=style.WAIT, decimals=0),
         number("Speed against its best", "Throughput now over the best sustained throughput of the run.", "percentunit",
@@ -94,7 +94,7 @@ def shares(selector: str, title: str = "Share of step time by phase") -> Builder
     spent = f"rate(gpumon_rank_phase_seconds_total{{{selector}}}{RATE})"
     share = f"sum by (phase) ({spent}) / scalar(sum({spent}))"
     return lines(
-        title, "Begin to begin, all ranks: what happens between steps is in it too. Waiting for data is orange; blue is compute.",
+        title, "Start to start, all ranks, including the time between steps. Waiting for data is orange; blue is compute.",
         "percentunit", Q(f'label_replace({share}, "order", "1", "phase", "data|transfer|sync")', "{{phase}}"),
         stack=True, high=1, colors=style.PHASE_COLORS, legend_right=True,
     )  # fmt: skip
@@ -198,7 +198,7 @@ def _live() -> Builder:
             decimals=1,
         ),
     ]
-    return grid("Ranks now", "Where each rank runs, the phase that is open, and for how long: a hang shows itself here.", "rank", queries, columns,
+    return grid("Ranks now", "Where each rank runs, the phase that is open, and for how long: hangs show up here.", "rank", queries, columns,
                 sort="Rank", descending=False)  # fmt: skip
 
 

@@ -36,7 +36,7 @@ ALERTS = (
         hold=600,
         severity="warning",
         summary="GPUs of run {{ $labels.run }} are {{ $value | humanizePercentage }} busy",
-        description=f"The target while training is at least {ratio(POLICY.gpu_busy_low)}, and it does not wait for data. {FOUND}",
+        description=f"The target while training is at least {ratio(POLICY.gpu_busy_low)}, and the run is not waiting for data. {FOUND}",
         dashboard="run",
     ),
     Alert(
@@ -77,7 +77,7 @@ ALERTS = (
         expr=_throttled(device_hardware_slowdown.REASONS),
         hold=60,
         severity="critical",
-        summary=f"{WHERE} is braked by its hardware",
+        summary=f"{WHERE} is slowed down by its hardware",
         description="Hardware slowdown or power brake: supply, cables, power budget or the board.",
         dashboard="node",
     ),
@@ -88,7 +88,7 @@ ALERTS = (
         hold=0,
         severity="critical",
         summary=f"XID {{{{ $value }}}} on {WHERE}",
-        description="The driver reported a fault of the card: drain it, reset it, and replace it when it comes again.",
+        description="The driver reported a fault of the card: drain it, reset it, and replace it if it recurs.",
         dashboard="node",
     ),
     Alert(
@@ -98,7 +98,7 @@ ALERTS = (
         hold=0,
         severity="warning",
         summary=f"XID {{{{ $value }}}} of an application on {WHERE}",
-        description="A kernel of a process failed (illegal address or exception); the card itself is well.",
+        description="A kernel of a process failed (illegal address or exception); the card itself is fine.",
         dashboard="node",
     ),
     Alert(
@@ -142,8 +142,8 @@ ALERTS = (
         f"and {CARD} (gpumon_gpu_utilization_ratio > {IDLE_USE})",
         hold=600,
         severity="warning",
-        summary=f"{WHERE} has {{{{ $value }}}} PCIe lanes only",
-        description="The link came up narrower than the card can: seat, riser or slot.",
+        summary=f"{WHERE} has only {{{{ $value }}}} PCIe lanes",
+        description="The link came up narrower than the card supports: check seating, riser or slot.",
         dashboard="node",
     ),
 )

@@ -32,7 +32,7 @@ CONDITION_TEXT = {
     "starved": f"a run is on it and it is below {ratio(POLICY.gpu_busy_low)} busy",
     "held": "a process holds it, no run is on it and it does nothing",
     "free": "nobody holds it",
-    "unknown": "it answers but does not tell its use (MIG)",
+    "unknown": "it answers but does not report its use (MIG)",
     "lost": "it does not answer",
 }
 
@@ -120,12 +120,12 @@ RUNS = (
         "gpumon:run_best_finding:speedup",
         "topk by (job, run) (1, max by (job, run, rule) "
         '(gpumon_finding_predicted_speedup_ratio{estimate="likely", run!=""}))',
-        "The finding of a run that promises most, and its likely speed-up.",
+        "The run's most promising finding, and its likely speed-up.",
     ),
     Recording(
         "gpumon:run_recoverable_gpus:sum",
         "(1 - 1 / gpumon:run_best_finding:speedup) * on (job, run) group_left () gpumon:run_gpus:sum",
-        "GPUs' worth of work a run would do beside its own after its best finding was acted on.",
+        "GPUs' worth of time a run would free if its best finding were acted on.",
     ),
     Recording(
         "gpumon:run_phase_share:rate5m",
@@ -136,7 +136,7 @@ RUNS = (
     Recording(
         "gpumon:rank_own_work_seconds",
         OWN_WORK,
-        "Seconds a step of work of a rank's own; waiting in collectives is not among them.",
+        "A rank's own work in seconds per step, without waiting in collectives.",
     ),
     Recording(
         "gpumon:rank_skew:ratio",

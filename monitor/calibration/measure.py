@@ -32,7 +32,7 @@ def busy_share() -> float:
 def measure(python: str | None = None) -> Calibration:
     """The prices of this machine. Raises `NotMeasured`."""
     if busy_share() > BUSY:
-        raise NotMeasured("the machine is busy: what others do would be measured too")
+        raise NotMeasured("the machine is busy: other processes would distort the measurement")
     prices = _ask(python or sys.executable)
     if not is_sane(prices):
         raise NotMeasured(f"the figures make no sense: {prices}")
@@ -46,11 +46,11 @@ def _ask(python: str) -> Prices:
             [python, str(script)], capture_output=True, text=True, timeout=DEADLINE_SECONDS, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise NotMeasured(f"{python} gave no answer: {error}") from error
+        raise NotMeasured(f"{python} did not answer: {error}") from error
     if done.returncode:
         said = done.stderr.strip().splitlines() or ["no reason given"]
         raise NotMeasured(f"{python}: {said[-1]}")
     try:
         return msgspec.json.decode(done.stdout.strip().splitlines()[-1], type=Prices)
     except (msgspec.MsgspecError, IndexError) as error:
-        raise NotMeasured(f"{python} gave an answer that is not understood: {error}") from error
+        raise NotMeasured(f"{python} gave an unexpected answer: {error}") from error

@@ -112,7 +112,7 @@ def make_dossier(
 def _sentence(run: Run, end: PostMortem | None) -> str:
     """How it ended, if badly; then what to change, unless that says the same."""
     if not run.steps:
-        return f"{end.text()}." if end is not None else "No step was seen."
+        return f"{end.text()}." if end is not None else "No step was recorded."
     verdict = run.verdict or Verdict("unknown", steps=run.steps, lost=run.lost)
     if end is None:
         return verdict.text()

@@ -134,11 +134,11 @@ def find(rows: Sequence[RunRow], wanted: str) -> RunRow:
     if len(begins) == 1:
         return begins[0]
     if begins:
-        raise UserError(f"{wanted!r} fits {len(begins)} runs: {_some(one.run for one in begins)}")
+        raise UserError(f"{wanted!r} matches {len(begins)} runs: {_some(one.run for one in begins)}")
     near = difflib.get_close_matches(wanted, [*{one.name for one in rows}, *(one.run for one in rows)])
     raise UserError(
-        f"there is no run {wanted!r}" + (f"; near: {_some(near)}" if near else ""),
-        hint="gpumon runs lists them; an id, its beginning, a name or last will do",
+        f"there is no run {wanted!r}" + (f"; similar: {_some(near)}" if near else ""),
+        hint="list them with gpumon runs; use an id, the start of one, a name, or last",
     )
 
 

@@ -28,7 +28,7 @@ TONES = {"PASS": "healthy", "WARN": "warning", "FAIL": "critical", "SKIP": "dim"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="machine-readable")
-    parser.add_argument("--deep", action="store_true", help="also start torch, in a process of its own")
+    parser.add_argument("--deep", action="store_true", help="also start torch, in a separate process")
     parser.add_argument(
         "--calibrate", action="store_true", help="measure what work costs here, with no training running"
     )
@@ -41,7 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--python", metavar="PATH", help="the interpreter that trains (default: ours)")
     parser.add_argument("--only", metavar="ID", action="append", help="run this check only; may be repeated")
     parser.add_argument("--connect", metavar="URL", help="the daemon to check (default: as every command)")
-    parser.epilog = "exit code 1 when a check fails or a loop of the self-test does not hold"
+    parser.epilog = "exit code 1 when a check or a loop of the self-test fails"
     settings.add_options(parser, OPTIONS)
 
 

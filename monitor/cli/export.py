@@ -25,7 +25,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", help="id, beginning of an id, name, last or last~1")
     parser.add_argument("--format", choices=FORMATS, help="default: by the file's name, else csv")
     parser.add_argument("-o", "--output", metavar="FILE", default="-", help="where to (default: -, stdout)")
-    parser.add_argument("--rank", type=int, default=0, metavar="N", help="whose steps (default: 0)")
+    parser.add_argument(
+        "--rank", type=int, default=0, metavar="N", help="the rank whose steps to export (default: 0)"
+    )
     run_source.configure(parser, json=False)
 
 
@@ -35,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
         steps = all_steps(source, of.id, args.rank)
     if not steps.step:
         raise UserError(
-            f"no single steps of rank {args.rank} of {of.id} were kept",
+            f"no per-step records of rank {args.rank} of {of.id} were kept",
             hint="a daemon keeps them, and so does gpumon run",
         )
     _write(export(steps, of, args.rank, args.format or _by_name(args.output)), args.output)

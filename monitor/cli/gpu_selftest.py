@@ -82,7 +82,8 @@ def _printed(out: str, errors: str) -> dict[str, Any]:
     if "error" in said:
         raise UserError(
             f"the self-test needs a GPU: {said['error']}",
-            hint="gpumon doctor --deep says whether torch reaches one; docs/gpu.md what is proven without",
+            hint="gpumon doctor --deep says whether torch reaches one; "
+            "see docs/gpu.md for what is proven without",
         )
     return said
 
@@ -122,7 +123,7 @@ def text(answer: Answer, target: Path) -> Iterator[str]:
     yield table(head, rows, right=(2, 3, 4))
     yield ""
     held = [one for one in answer.loops if one.held]
-    yield f"{len(held)} of {len(LOOPS)} held: what holds the loop up, and its idle share within 5 points."
+    yield f"{len(held)} of {len(LOOPS)} held: the bottleneck, and the idle share within 5 points."
     yield f"Written to {target}: please send it to us. It names no person, machine or folder."
 
 

@@ -32,7 +32,7 @@ command it ran.""",
     "environment": """
 GPUMON_CONNECT names a daemon, GPUMON_DIR the folder of rings, GPUMON_STORE the history, GPUMON_CONFIG a
 TOML file; every option of gpumon daemon has such a variable. GPUMON_DISABLE=1 records nothing. NO_COLOR and
-FORCE_COLOR do what they do everywhere.""",
+FORCE_COLOR are honoured.""",
 }
 
 
@@ -65,7 +65,7 @@ def _overview() -> Iterator[str]:
 
     yield "commands   " + " ".join(COMMANDS)
     yield "topics     " + " ".join(TOPICS)
-    yield "rules      any id of a finding, as input.no_workers"
+    yield "rules      any finding's id, such as input.no_workers"
 
 
 def _rule(topic: str, width: int) -> Iterator[str]:

@@ -30,7 +30,7 @@ LOOK_EVERY = 0.1
 ENDED = ("ended", "failed", "killed")
 PERFETTO = "https://ui.perfetto.dev"
 NO_DEVICE = (
-    "There is no device lane in it: this run computes on the CPU. `gpumon show` says where its time goes; "
+    "The trace has no device work: this run computes on the CPU. `gpumon show` says where its time goes; "
     f"{PERFETTO} shows the operators."
 )
 
@@ -105,7 +105,7 @@ def _files(output: Path | None, found: Run, ranks: Sequence[int]) -> dict[int, P
     """Rank → its trace file; readers take the rank from the name."""
     base = output or Path(f"{found.name}-{time.strftime('%H%M%S')}.json.gz")
     if not base.name.endswith((".json", ".json.gz")):
-        raise UserError(f"{base} is no name for a trace", hint="it ends with .json or .json.gz")
+        raise UserError(f"{base} is not a trace file name", hint="it ends with .json or .json.gz")
     if not base.parent.is_dir():
         raise UserError(f"there is no folder {base.parent}")
     if len(ranks) == 1:
@@ -160,7 +160,7 @@ def _too_late(standings: dict[int, Standing], before: dict[int, int], timeout: f
     late = [rank for rank, standing in standings.items() if standing.state != "written"]
     rank = late[0]
     if standings[rank].steps == before[rank]:
-        why = "it has not ended a step since it was asked, and looks for requests behind a step"
+        why = "it has not finished a step since it was asked, and checks for requests only after a step"
     elif standings[rank].state == "taking":
         why = "it is still in the window"
     else:

@@ -30,7 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     if args.md and args.json:
-        raise UserError("--md and --json cannot be had at once")
+        raise UserError("--md and --json cannot be combined")
     with run_source.open_runs(args) as source:
         dossier = gather(source, args.run)
     text, target = _layout(dossier, args)

@@ -21,8 +21,10 @@ OWN_OPTIONS = ("source", "gpus", "scenario", "dir", "interval", "policy")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="the whole snapshot, as the API gives it")
-    parser.add_argument("--watch", action="store_true", help="go on; with --json one snapshot a line")
+    parser.add_argument("--json", action="store_true", help="the whole snapshot, as the API returns it")
+    parser.add_argument(
+        "--watch", action="store_true", help="keep updating; with --json, one snapshot per line"
+    )
     parser.add_argument("--connect", metavar="URL", help="the daemon to ask: http://HOST:PORT or unix:/path")
     settings.add_options(parser, OWN_OPTIONS)
 

@@ -65,7 +65,7 @@ def _check_ranks(reports: Sequence[TraceReport]) -> None:
     for report in reports:
         if report.rank in seen:
             raise UserError(
-                f"{seen[report.rank]} and {report.source} are both of rank {report.rank}",
+                f"{seen[report.rank]} and {report.source} are both from rank {report.rank}",
                 hint="give one file per rank, all of the same steps",
             )
         seen[report.rank] = report.source

@@ -169,8 +169,8 @@ def _pace(device: Device) -> Iterator[str]:
         yield from _wrapped(
             f"Launches {units.whole(pace.count)}: one every {units.seconds(pace.period_median_seconds)}, "
             f"begin {units.seconds(pace.delay_median_seconds)} later, kernels take "
-            f"{units.seconds(pace.kernel_median_seconds)} (medians); {units.percent(pace.late_ratio)} came "
-            "when the stream had nothing left to do"
+            f"{units.seconds(pace.kernel_median_seconds)} (medians); {units.percent(pace.late_ratio)} "
+            "arrived when the stream had run empty"
         )
     if device.queue:
         yield from _queue(device.queue)

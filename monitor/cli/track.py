@@ -1,5 +1,5 @@
-"""`gpumon track RUN`: write a run's figures and findings into the W&B, MLflow or TensorBoard run of its
-script.
+"""`gpumon track RUN`: write a run's figures and findings into its script's W&B, MLflow or TensorBoard
+run.
 
 The libraries belong to the Python that trained, so a separate process does the writing (sdk/track.py). The
 run itself recorded where to write; that is read only from one's own rings and history, never from a daemon.
@@ -57,7 +57,7 @@ def targets(dossier: Dossier) -> dict[str, Any]:
     found = dossier.run.config.get("trackers")
     if not isinstance(found, dict) or not NAMES.keys() & found.keys():
         raise UserError(
-            f"{dossier.run.id} logged to no TensorBoard, W&B or MLflow that was seen",
+            f"{dossier.run.id} was not seen logging to TensorBoard, W&B or MLflow",
             hint="gpumon sees it in runs that it instruments by itself (gpumon run, auto(), notebooks)",
             code=EXIT_FAILED,
         )

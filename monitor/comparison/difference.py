@@ -76,7 +76,7 @@ class Trouble(Struct, frozen=True):
 
     def text(self) -> str:
         if self.kind == "steps_not_seen":
-            return f"{self.lost} of {self.steps} steps of {self.name} were not seen"
+            return f"{self.lost} of {self.steps} steps of {self.name} were not read"
         ended = {
             "failed": "ended by an exception",
             "killed": "was killed",

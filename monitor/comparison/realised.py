@@ -34,12 +34,12 @@ NotCredited = Literal[
     "no_promise",
 ]
 REASONS: dict[NotCredited, str] = {
-    "not_ended": "one of the runs did not come to its end",
+    "not_ended": "one of the runs did not finish",
     "same_time": "the two ran at the same time",
     "other_work": "the two did different work",
     "other_arguments": "other arguments differ as well",
     "unchanged": "its remedy was not applied",
-    "cannot_tell": "whether its remedy was applied cannot be told",
+    "cannot_tell": "it is unknown whether its remedy was applied",
     "noise": "no change beyond noise",
     "no_promise": "it promised no gain",
 }

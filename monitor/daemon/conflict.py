@@ -13,7 +13,7 @@ def in_use(what: str, who: Owner | None) -> UserError:
     else:
         name = f"{'another gpumon daemon' if who.is_daemon else f'the program {who.name}'} (pid {who.pid})"
     return UserError(
-        f"{name} has {what}",
+        f"{what} is in use by {name}",
         hint="stop it, or give this one its own --listen, --socket and --dir",
         code=EXIT_CONFLICT,
     )

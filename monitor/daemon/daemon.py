@@ -221,7 +221,7 @@ def _exit_in_any_case(unix: Path | None) -> None:
     """A driver call that hangs in a thread must not keep the process alive; the history is crash-safe."""
 
     def leave() -> None:
-        log.warning("a thread does not end, leaving it behind")
+        log.warning("a thread did not end; exiting without it")
         if unix is not None:
             unix.unlink(missing_ok=True)
         os._exit(EXIT_OK)

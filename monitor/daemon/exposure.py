@@ -17,7 +17,7 @@ def warn_if_exposed(settings: Settings, web: WebConfig) -> None:
     if missing and not settings.insecure:
         log.warning(
             "ANYBODY WHO REACHES THIS MACHINE CAN READ %s: it is served without %s. Listen on 127.0.0.1, "
-            "give --web-config with TLS and users, or say --insecure if something else guards it",
+            "give --web-config with TLS and users, or pass --insecure if something else protects it",
             settings.listen,
             missing,
         )

@@ -72,7 +72,9 @@ def _open_own(path: Path) -> int:
         os.fchmod(fd, 0o600)
         return fd
     os.close(fd)
-    raise UserError(f"{path} is not a file of this user's alone", hint=f"remove it, or {ELSEWHERE}")
+    raise UserError(
+        f"{path} is not a file that belongs to this user alone", hint=f"remove it, or {ELSEWHERE}"
+    )
 
 
 def make_private(directory: Path) -> None:

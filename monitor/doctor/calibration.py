@@ -31,7 +31,7 @@ def calibration(context: Context) -> Result:
 def _missing() -> Result:
     return warned(
         "not measured: predictions use the prices of another machine, with wider ranges",
-        "gpumon doctor --calibrate (a few seconds, with no training running); restart the daemon then",
+        "gpumon doctor --calibrate (a few seconds, with no training running); then restart the daemon",
         machine=cache.machine_kind(),
     )
 
@@ -42,8 +42,9 @@ def _told(known: Calibration, where: str = "") -> Result:
     return passed(
         f"{known.machine}, {day}, torch {prices.torch}: a module {seconds(prices.op_seconds_cpu)} a pass, "
         f"{number(prices.cpu_flops)}FLOP/s a core, memory {rate(prices.memory_bytes_per_second)}; a worker "
-        f"starts in {seconds(prices.worker_start_seconds)}, a batch {seconds(prices.worker_batch_seconds)} "
-        f"to make ready and {seconds(prices.worker_transport_seconds)} to take over"
+        f"starts in {seconds(prices.worker_start_seconds)}, a batch takes "
+        f"{seconds(prices.worker_batch_seconds)} to prepare and "
+        f"{seconds(prices.worker_transport_seconds)} to transfer"
         + (f"; kept in {where}" if where else ""),
         machine=known.machine,
         time=known.time,

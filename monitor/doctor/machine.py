@@ -112,7 +112,7 @@ def psi(context: Context) -> Result:
     if missing:
         return warned(
             f"no pressure readings for {', '.join(missing)}",
-            "boot with psi=1 (kernel 4.20 or newer with CONFIG_PSI); gpumon goes on without",
+            "boot with psi=1 (kernel 4.20 or newer with CONFIG_PSI); gpumon works without it",
         )
     return passed("cpu, memory and io pressure are readable")
 

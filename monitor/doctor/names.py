@@ -41,7 +41,7 @@ def names(context: Context) -> Result:
     if hidden:
         told = "; ".join(f"`{name}` is another project's ({where})" for name, where in hidden.items())
         return warned(
-            f"to a script started here {told}", "; ".join(REMEDIES[name] for name in hidden), **hidden
+            f"for a script started here, {told}", "; ".join(REMEDIES[name] for name in hidden), **hidden
         )
     return _installed_over()
 
@@ -58,7 +58,7 @@ def _installed_over() -> Result:
             f"{', '.join(others)} installed packages with our names into the same folder",
             f"pip uninstall {' '.join(others)} && pip install --force-reinstall {DISTRIBUTION}",
         )
-    return passed(f"{', '.join(PACKAGES)} are ours")
+    return passed(f"{', '.join(PACKAGES)} are gpumon's own")
 
 
 def _has_our_files(one: metadata.Distribution) -> bool:

@@ -47,7 +47,7 @@ def _taken(host: str, listen: str, error: OSError) -> Result:
         return passed(f"a gpumon daemon serves {listen}", listen=listen, daemon=True)
     who = f"process {owner.pid} ({owner.name})" if owner else "another program"
     return failed(
-        f"{listen} is in use by {who}, which is no gpumon daemon",
+        f"{listen} is in use by {who}, which is not a gpumon daemon",
         "choose another port: gpumon daemon --listen 127.0.0.1:9836",
         listen=listen,
         pid=owner.pid if owner else None,
@@ -95,14 +95,14 @@ def unix_socket(context: Context) -> Result:
     error = try_to_write(home) if home.is_dir() else f"{home} is not a directory"
     if error:
         return failed(
-            f"{path} cannot be made: {error}", "choose another place with --socket, or --socket none"
+            f"{path} cannot be created: {error}", "choose another place with --socket, or --socket none"
         )
-    return passed(f"{path} can be made", path=str(path))
+    return passed(f"{path} can be created", path=str(path))
 
 
 def _existing_socket(path: Path) -> Result:
     if not stat.S_ISSOCK(path.stat().st_mode):
-        return failed(f"{path} exists and is no socket", "move it away, or choose another --socket")
+        return failed(f"{path} exists and is not a socket", "move it away, or choose another --socket")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(2.0)
         try:
@@ -150,7 +150,7 @@ def _troubled(snapshot: Snapshot) -> Result | None:
         return warned(f"collectors fail: {', '.join(broken)}", "the daemon's log has the details")
     lost = [f"GPU {gpu.index} is {gpu.state}" for gpu in snapshot.gpus if gpu.state != "ok"]
     if lost:
-        return warned("; ".join(lost), "nvidia-smi and dmesg show why; gpumon goes on with the others")
+        return warned("; ".join(lost), "nvidia-smi and dmesg show why; gpumon continues with the others")
     return None
 
 

@@ -22,7 +22,7 @@ NETWORK_KINDS = frozenset(
 )
 
 
-@check("ring-directory", "where runs write their rings: there, writable, roomy, private enough")
+@check("ring-directory", "where runs write their rings: exists, writable, enough room, private enough")
 def ring_directory(context: Context) -> Result:
     results = [_ring_directory(context, path) for path in context.settings.dir]
     return max(results, key=lambda result: ("PASS", "SKIP", "WARN", "FAIL").index(result.status))
@@ -48,7 +48,7 @@ def _missing_directory(path: Path, elsewhere: str) -> Result:
     parent = next(above for above in path.parents if above.exists())
     error = try_to_write(parent) if parent.is_dir() else f"{parent} is not a directory"
     if error:
-        return failed(f"{path} does not exist and cannot be made: {error}", elsewhere, path=str(path))
+        return failed(f"{path} does not exist and cannot be created: {error}", elsewhere, path=str(path))
     return passed(f"{path} does not exist yet and will be made by the first run", path=str(path))
 
 
@@ -74,7 +74,7 @@ def _unfit(context: Context, path: Path) -> Result | None:
     kind = filesystem(context, path)
     if kind in NETWORK_KINDS:
         return warned(
-            f"{path} lies on a network file system ({kind}): mapped files and locks are unreliable there",
+            f"{path} is on a network file system ({kind}): mapped files and locks are unreliable there",
             "use a local directory, best in /dev/shm",
         )
     room = free_bytes(path)

@@ -73,7 +73,7 @@ def _side(letter: str, side: Side, dossier: Dossier) -> Markup:
 
 def _same_work(found: Comparison) -> Markup:
     if found.same_work:
-        text = "Yes: script, arguments, model, data, batch size, device and host are alike."
+        text = "Yes: script, arguments, model, data, batch size, device and host are the same."
         return section("The same work?", tag("p", text))
     return section(
         "The same work?", tag("ul", (tag("li", text) for text in found.warnings)), note="not quite"
@@ -168,13 +168,13 @@ def _fates(found: Comparison) -> Iterator[Markup]:
     gains = found.predicted_together
     if gains is not None:
         together = gain_range(gains.low, gains.likely, gains.high)
-        yield tag("p", f"All of them together were predicted to give {together}.")
+        yield tag("p", f"Together they were predicted to give {together}.")
 
 
 def _foot(dossier: Dossier) -> Markup:
     text = (
-        "Speed is samples (else steps) per second over the whole run without warm-up, stalls included. The "
-        "interval is a block bootstrap over the timeline, 95 %; the noise is what the same finds between a "
-        f"run and itself. Written by gpumon {dossier.gpumon}."
+        "Speed is samples (or steps) per second over the whole run, without warm-up but with stalls. The "
+        "interval is a 95 % block bootstrap over the timeline; the noise is what the same method finds "
+        f"between a run and itself. Written by gpumon {dossier.gpumon}."
     )
     return tag("footer", tag("p", text))

@@ -79,7 +79,7 @@ def _trace(steps: Steps, run: Run, rank: int) -> str:
     told = {
         "run": run.id,
         "name": run.name,
-        "note": "phases are drawn one after another: only their lengths are kept",
+        "note": "phases are drawn back to back: only their durations are recorded",
     }
     return json.dumps({"traceEvents": events, "displayTimeUnit": "ms", "otherData": told}) + "\n"
 

@@ -73,7 +73,7 @@ def _consequences(remedy: Remedy) -> Iterator[Markup]:
     if remedy.price:
         yield tag("li", tag("b", "Price: "), prose(f"{remedy.price}."))
     if remedy.avoid:
-        yield tag("li", tag("b", "Not: "), prose(remedy.avoid))
+        yield tag("li", tag("b", "Avoid: "), prose(remedy.avoid))
 
 
 def _evidence(finding: Finding) -> Markup | None:
@@ -89,7 +89,7 @@ def kept(dossier: Dossier) -> Markup | None:
     """Predictions made for earlier runs of the script that this run has put to the test."""
     if not dossier.kept:
         return None
-    return section("Promises of earlier runs that this one has tested", tag("div", map(_kept, dossier.kept)))
+    return section("Earlier predictions this run has tested", tag("div", map(_kept, dossier.kept)))
 
 
 def _kept(entry: Entry) -> Markup:

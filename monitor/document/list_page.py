@@ -57,7 +57,7 @@ def address(run: str) -> str:
 def _compare(row: RunRow, before: RunRow | None) -> Iterator[Markup]:
     if before is not None:
         question = urlencode({"a": before.run, "b": row.run})
-        yield tag("a", "against the one before", href=f"/compare?{question}")
+        yield tag("a", "compare with previous", href=f"/compare?{question}")
 
 
 def not_found_page(sentence: str, ways: Markup) -> str:

@@ -18,7 +18,7 @@ Text = Callable[[float], str]
 HOST: tuple[tuple[str, str, Text], ...] = (
     ("cpu_utilization_ratio", "CPU, all cores", percent),
     ("cpu_iowait_ratio", "Waiting for disks", percent),
-    ("memory_used_bytes", "Memory of the machine in use", size),
+    ("memory_used_bytes", "System memory in use", size),
     ("disk_read_bytes_per_second", "Read from disks", rate),
 )
 GPU: tuple[tuple[str, str, Text], ...] = (
@@ -40,7 +40,7 @@ def beneath(dossier: Dossier) -> Markup | None:
     charts_made = [*_of_run(dossier), *_of_gpus(dossier), *_of_host(dossier)]
     if not charts_made:
         return None
-    return section("GPU, CPU and memory beneath", tag("div", charts_made, class_="grid"))
+    return section("GPU, CPU and memory", tag("div", charts_made, class_="grid"))
 
 
 def _of_run(dossier: Dossier) -> Iterator[Markup]:

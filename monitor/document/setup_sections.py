@@ -36,7 +36,7 @@ def hot_lines(dossier: Dossier) -> Markup | None:
             [_spot(one) for one in shown],
             figures=(3, 5),
         ),
-        note="of a few steps that were looked at closely",
+        note="from a few sampled steps",
     )
 
 
@@ -64,9 +64,7 @@ def configuration(dossier: Dossier) -> Markup | None:
         tag("div", tag("h3", name), tag("table", tag("tbody", map(_setting, values.items()))))
         for name, values in groups.items()
     ]
-    return section(
-        "Configuration", tag("div", cards, class_="grid settings"), note="as the run itself told it"
-    )
+    return section("Configuration", tag("div", cards, class_="grid settings"), note="as reported by the run")
 
 
 def _groups(run: Run) -> Iterator[tuple[str, dict[str, Any]]]:

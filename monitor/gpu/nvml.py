@@ -229,7 +229,7 @@ class NvmlSource:
             if uuid not in present and now - entry[1] < LOST_KEPT
         }
         for gpu, since in self._missing.values():
-            detail = "the driver does not list this GPU any more"
+            detail = "the driver no longer lists this GPU"
             age = gpu.age_seconds + now - since
             shown.append(msgspec.structs.replace(gpu, state="lost", state_detail=detail, age_seconds=age))
         return tuple(shown)

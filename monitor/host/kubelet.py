@@ -77,7 +77,7 @@ class Kubelet:
                 self._channel, self._list = connect(self._socket)
             except ImportError:
                 self._say(
-                    "the kubelet tells whose the GPUs are, with: pip install 'gpumon-train[kubernetes]'"
+                    "to learn from the kubelet who holds the GPUs: pip install 'gpumon-train[kubernetes]'"
                 )
         return self._list is not None
 

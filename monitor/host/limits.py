@@ -23,5 +23,5 @@ def raise_descriptor_limit() -> int | None:
         log.warning("at most %d open files: the limit cannot be raised to %d (%s)", soft, hard, error)
         return soft
     if soft != hard:
-        log.info("open files: the limit is %d now, it was %d", hard, soft)
+        log.info("open-file limit is now %d (was %d)", hard, soft)
     return hard

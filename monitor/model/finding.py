@@ -43,8 +43,8 @@ different random numbers of the same distribution; a different training."""
 
 EFFECT_WORDS: dict[Effect, str] = {
     "identical": "the training stays the same",
-    "rounding": "the same mathematics with other rounding",
-    "in_expectation": "the same in expectation, with other random numbers",
+    "rounding": "the same mathematics with different rounding",
+    "in_expectation": "the same in expectation, with different random numbers",
     "changes_training": "the training itself changes",
 }
 """Wording for people."""

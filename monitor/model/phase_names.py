@@ -31,7 +31,7 @@ STALLS = {
 }
 
 
-UNSEEN = "not in a step that was read (gpumon's own cost among it)"
+UNSEEN = "outside any step that was read (including gpumon's own cost)"
 AFTER = "after the last step"
 
 

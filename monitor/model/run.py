@@ -269,7 +269,7 @@ class Verdict(Struct, frozen=True):
         """The verdict as one to three sentences."""
         if self.kind == "unknown":
             read = f"{self.steps} steps, {self.lost} of them not read"
-            return f"Too little was measured for a verdict about the step: {read}."
+            return f"Too little was measured to judge the step: {read}."
         if self.kind == "healthy":
             return f"{self.headline}. {self.remedy}"
         if self.kind == "hint":

@@ -198,15 +198,15 @@ class Settings:
         many=True,
     )
     show_commands: bool = _option(
-        False, _switch, "show everybody's commands and source lines to everybody who may ask"
+        False, _switch, "show all users' commands and source lines to everyone with access"
     )
     insecure: bool = _option(
-        False, _switch, "do not warn of an address that others can reach without password or TLS"
+        False, _switch, "do not warn about an address that others can reach without password or TLS"
     )
     pod_resources: Path | None = _option(
         Path("/var/lib/kubelet/pod-resources/kubelet.sock"),
         _path_or_off,
-        "the kubelet's socket, which tells the pods that have GPUs; none: do not ask it",
+        "the kubelet's socket, which lists the pods that hold GPUs; none: do not ask it",
     )
     gpu_jobs: Path | None = _option(
         Path("/run/gpumon-jobs"),
@@ -224,7 +224,7 @@ class Settings:
     keep_ended: float = _option(
         600.0,
         _duration,
-        "how long a run that is over stays in view; after that it is in the history",
+        "how long a finished run stays visible; after that it is only in the history",
         shown="10min",
     )
     policy: Path | None = _option(None, _path, "TOML file with thresholds of the advice rules")
@@ -236,15 +236,17 @@ class Settings:
     )
     otlp_interval: float = _option(15.0, _interval, "how often to push", shown="15s")
     per_link: bool = _option(False, _switch, "show every NVLink link by itself in /metrics")
-    max_runs: int = _option(64, _between(1, 10_000), "runs shown in /metrics at most; the rest is counted")
+    max_runs: int = _option(
+        64, _between(1, 10_000), "maximum number of runs in /metrics; the rest are only counted"
+    )
     max_ranks: int = _option(
-        1024, _between(1, 100_000), "ranks shown in /metrics at most; the rest is counted"
+        1024, _between(1, 100_000), "maximum number of ranks in /metrics; the rest are only counted"
     )
     max_processes: int = _option(
-        16, _between(0, 1024), "processes a GPU shows in /metrics one by one; the others are summed"
+        16, _between(0, 1024), "processes listed individually per GPU in /metrics; the rest are summed"
     )
     max_scalars: int = _option(
-        32, _between(0, 128), "scalars a rank shows in /metrics at most; the rest is counted"
+        32, _between(0, 128), "maximum number of scalars per rank in /metrics; the rest are only counted"
     )
 
 
@@ -303,7 +305,7 @@ def load(args: argparse.Namespace | None = None, environ: Mapping[str, str] = os
 def _without_effect(args: argparse.Namespace | None, given: Mapping[str, Any]) -> None:
     """A flag without effect is a mistake; a variable or a file may be meant for other commands."""
     if getattr(args, "option_gpus", None) is not None and given.get("source") != "simulated":
-        raise UserError("--gpus counts simulated GPUs, and these are real", hint="add --source simulated")
+        raise UserError("--gpus applies only to simulated GPUs", hint="add --source simulated")
 
 
 def _consistent(settings: Settings) -> Settings:

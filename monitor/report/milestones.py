@@ -27,10 +27,10 @@ class Seen(Enum):
 
 
 _SENTENCES = {
-    Seen.NOTHING: "none of its processes was a Python that can be watched from outside (`python -I`, `-E`, "
-    "`-S` ignore what gpumon sets for them). In the script itself `TrainingMonitor.auto()` works",
-    Seen.PYTHON: "Python ran, and nothing imported torch",
-    Seen.TORCH: "torch was imported, and there was no backward pass with an optimizer step",
+    Seen.NOTHING: "no process was a Python that can be watched from outside (`python -I`, `-E`, `-S` ignore "
+    "what gpumon sets). `TrainingMonitor.auto()` in the script works",
+    Seen.PYTHON: "Python ran, but nothing imported torch",
+    Seen.TORCH: "torch was imported, but there was no backward pass with an optimizer step",
     Seen.SWITCHED_OFF: "recording is disabled by GPUMON_DISABLE",
     Seen.UNKNOWN: "there was no backward pass and optimizer step of torch",
 }

@@ -169,7 +169,7 @@ class Discovery:
         if self.held[found.owner] <= 0:
             del self.held[found.owner]
 
-    def put_back(self, found: Found, why: str = "gave way") -> None:
+    def put_back(self, found: Found, why: str = "made room for another owner") -> None:
         """Release a ring, in favour of an owner with fewer or for lack of memory; it queues up again."""
         self.closed(found)
         self.released(found)

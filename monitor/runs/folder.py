@@ -159,7 +159,7 @@ def _open(path: Path, checked: os.stat_result) -> Iterator[os.DirEntry[str]]:
     fd = os.open(path, _FLAGS)
     try:
         if not os.path.samestat(os.fstat(fd), checked):
-            raise OSError(0, "replaced while it was looked at")
+            raise OSError(0, "replaced while being read")
         return os.scandir(fd)
     finally:
         os.close(fd)

@@ -166,7 +166,7 @@ class Follower:
             return
         fresh = parse_meta(meta)
         if (fresh.run, fresh.rank, fresh.kind) != (self.meta.run, self.meta.rank, self.meta.kind):
-            raise ring.RingError("the ring changed whose it is")
+            raise ring.RingError("the ring changed its run, rank or kind")
         self.meta, self.config, self._meta_seq = fresh, fresh.config, self.header.meta_seq
         self.identity = replace(self.identity, phases=fresh.phase_names)
         if self.figures is not None:

@@ -75,10 +75,10 @@ class ProfileRequest:
             raise UserError(_whose(user_name(self._owner)))
         header = self._header()
         if header.state != ring.S_RUNNING or not self._alive(header):
-            raise UserError(f"rank {self.rank} of this run is over; only a running one can be profiled")
+            raise UserError(f"rank {self.rank} of this run has ended; only a running rank can be profiled")
         if not header.requests:
             raise UserError(
-                "this run was started with a gpumon that takes no requests",
+                "this run was started with a gpumon version that does not support profiling requests",
                 hint="start it with this version, or profile it with torch.profiler in the script",
             )
         self.folder = Path(ring.request_folder(str(self._path), header.requests))
@@ -102,7 +102,7 @@ class ProfileRequest:
         try:
             made = Path(tempfile.mkdtemp(prefix=".profile-", dir=self.folder.parent))  # only for us
         except OSError as error:
-            raise UserError(f"no request can be put beside the ring: {error}") from error
+            raise UserError(f"cannot place a request next to the ring: {error}") from error
         try:
             request = made / ring.REQUEST
             asked = {name: getattr(wish, name) for name in Wish.__slots__}
@@ -128,7 +128,7 @@ class ProfileRequest:
         alive = header.state == ring.S_RUNNING and self._alive(header)
         said = self._said()
         if not alive and said.state in ("requested", "taking"):
-            return Standing("gone", "it ended without an answer: killed, or ended in a way it could not see")
+            return Standing("gone", "it ended without answering: killed, or ended without a chance to react")
         return Standing(said.state, said.reason, header.head)
 
     def _said(self) -> Standing:
@@ -176,7 +176,7 @@ def _opened(path: Path) -> int:
 
 
 def _whose(owner: str) -> str:
-    return f"this run belongs to {owner}; only its owner or root can have it profiled"
+    return f"this run belongs to {owner}; only its owner or root can profile it"
 
 
 @contextlib.contextmanager

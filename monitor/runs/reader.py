@@ -111,7 +111,7 @@ class RunReader:
             if tries < MAX_TRIES:
                 self._waiting.append((found, tries + 1))
             else:
-                self._refuse(found, "broken", "its meta is never whole")
+                self._refuse(found, "broken", "its meta never became complete")
         except MemoryError:
             os.close(found.fd)
             self.discovery.put_back(found, NO_MEMORY)

@@ -36,7 +36,7 @@ class StoreClock:
         """Called once a tick: False if the clock was set recently."""
         now = Moment.now()
         if self._watch.see(now):
-            log.warning("the clock was set: nothing expires until it has stayed as it is for an hour")
+            log.warning("the clock was set: nothing expires until it has been left alone for an hour")
         return self._watch.is_settled(now)
 
     def keep(self, database: sqlite3.Connection) -> None:

@@ -144,7 +144,7 @@ def migrate(database: sqlite3.Connection) -> None:
     """Bring the file to `VERSION`, one complete step at a time."""
     version = int(database.execute("PRAGMA user_version").fetchone()[0])
     if version > VERSION:
-        raise StoreError(f"the history is of version {version}, this gpumon knows up to {VERSION}")
+        raise StoreError(f"the history has version {version}; this gpumon supports up to {VERSION}")
     for at in range(version, VERSION):
         database.executescript(
             f"BEGIN IMMEDIATE; {MIGRATIONS[at]} PRAGMA user_version = {at + 1};"
@@ -164,7 +164,7 @@ def open_readonly(path: Path) -> sqlite3.Connection:
     if version != VERSION:
         database.close()
         raise StoreError(
-            f"the history {path} is of version {version}, this gpumon reads {VERSION}: "
+            f"the history {path} has version {version}; this gpumon reads {VERSION}: "
             "start its daemon once to bring it up to date"
         )
     return database

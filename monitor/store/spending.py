@@ -53,14 +53,16 @@ class Spending:
             return
         self._said.add(owner)
         log.warning(
-            "history of %s is cut: more than a fair share of %s a minute", user_name(owner), size(self.limit)
+            "history of %s is being cut: it exceeds a fair share of %s per minute",
+            user_name(owner),
+            size(self.limit),
         )
 
     def refuse(self, owner: int, why: str) -> None:
         """A row of this owner cannot be written; only the first is logged."""
         owner = _known(owner, self._refused)
         if owner not in self._refused:
-            log.warning("history of %s: a run cannot be kept: %s", user_name(owner), why)
+            log.warning("history of %s: a run cannot be stored: %s", user_name(owner), why)
         self._refused[owner] += 1
         self._why[owner] = why
 

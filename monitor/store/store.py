@@ -104,7 +104,7 @@ class Store(History):
         except sqlite3.Error as error:
             self._fail(error)
         except BROKEN_ROW as error:
-            log.warning("%s: how far the ring %s has come cannot be read: %s", self.path, key, error)
+            log.warning("%s: the position of ring %s cannot be read: %s", self.path, key, error)
         return None
 
     def replay(self, ring: RingIdentity) -> Iterator[Columns]:
@@ -236,7 +236,12 @@ class Store(History):
             self._fail(again)
             return False
         self._local = threading.local()
-        log.warning("the history %s was broken (%s): moved to %s, a new one begun", self.path, error, aside)
+        log.warning(
+            "the history %s was corrupt (%s): moved to %s, and a new one was started",
+            self.path,
+            error,
+            aside,
+        )
         return True
 
     def _write(self, work: Callable[[sqlite3.Connection], None]) -> bool:
@@ -260,7 +265,7 @@ class Store(History):
                 self._undo(self._database)
                 raise
             if self.error is not None:
-                log.info("history is being kept again")
+                log.info("history is being recorded again")
                 self.error = None
             return True
 
@@ -272,9 +277,9 @@ class Store(History):
         self._written.clear()
 
     def _fail(self, error: Exception) -> None:
-        sentence = f"history cannot be kept in {self.path}: {error}"
+        sentence = f"cannot write history to {self.path}: {error}"
         if sentence != self.error:
-            log.warning("%s; the daemon goes on without it", sentence)
+            log.warning("%s; the daemon continues without it", sentence)
         self.error = sentence
         self._retry_at = time.monotonic() + RETRY_SECONDS
 

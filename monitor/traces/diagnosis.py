@@ -86,7 +86,7 @@ def capped(share: float, *, whole: bool) -> Speedup | None:
     if share >= 1.0:
         return None
     most = 1.0 / (1.0 - share)
-    why = f"at most, if all of the {percent(share)} of the time goes"
+    why = f"upper bound: if all {percent(share)} of the time is saved"
     return Speedup(1.0, most if whole else 1.0, most, why)
 
 
@@ -98,7 +98,7 @@ def _data(report: TraceReport, device: Device) -> Cause:
         f"Waits for data: the device idles {percent(idle)} of the time while the loop waits for a batch",
         remedies.DATA,
         {"data_wait_idle_seconds": device.causes.data_seconds},
-        "All of it goes only if the loader then keeps up; the trace does not show what its workers can do.",
+        "All of it is saved only if the loader keeps up; the trace does not show what its workers can do.",
     )
 
 
@@ -131,7 +131,7 @@ def _syncs(report: TraceReport, device: Device) -> Cause:
             "syncs": sum(site.count for site in report.syncs),
             "places": places,
         },
-        "Waiting for the device costs nothing by itself; that the queue is empty afterwards does.",
+        "Waiting for the device costs nothing in itself; the empty queue afterwards does.",
     )
 
 
@@ -170,7 +170,7 @@ def _outside(report: TraceReport, device: Device) -> Cause:
         + (f", most in {places[0]}" if places else ""),
         remedies.OUTSIDE if places else remedies.OUTSIDE_UNKNOWN,
         {"outside_idle_seconds": device.causes.outside_seconds, "places": places[:3]},
-        "The host runs own code then, sleeps, or gets no CPU: the trace cannot tell which.",
+        "The host is then running user code, sleeping, or without a CPU; the trace cannot tell which.",
         whole=False,
     )
 
@@ -243,11 +243,11 @@ def _late(reports: Sequence[TraceReport]) -> tuple[int | None, Cause] | None:
     cause = Cause(
         "trace.late_rank",
         late.wait_ratio,
-        f"Rank {late.rank} comes late: every other rank waits for it at least {percent(late.wait_ratio)} of "
-        f"the time, in {late.last_in} of {late.collectives} collectives",
+        f"Rank {late.rank} is late: every other rank waits for it for at least {percent(late.wait_ratio)} "
+        f"of the time, in {late.last_in} of {late.collectives} collectives",
         remedies.LATE_RANK,
         {"wait_seconds": late.wait_seconds, "last_in": late.last_in, "compute_seconds": computing},
-        "A collective ends for all ranks at once, so the rank with the shortest one was the last to come.",
+        "A collective ends for all ranks at once, so the rank with the shortest one was the last to arrive.",
     )
     return late.rank, cause
 
@@ -263,10 +263,11 @@ def _tensor_cores(report: TraceReport) -> Finding | None:
     return Finding(
         id="trace.tensor_cores_unused",
         severity="hint",
-        title=f"Matrix kernels that use no tensor cores take {percent(share)} of the time, by their names",
+        title="Judging by their names, matrix kernels without tensor cores take "
+        f"{percent(share)} of the time",
         evidence={"plain_share": share, "tensor_core_ratio": units.ratio},
         remedy=remedies.TENSOR_CORES,
-        why="What it gains is not known: the trace shows the time of these kernels, not of others.",
+        why="The gain is unknown: the trace shows the time of these kernels, not of others.",
     )
 
 

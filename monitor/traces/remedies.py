@@ -21,7 +21,7 @@ LAUNCH = Remedy(
     "Launch fewer and larger kernels: CUDA graphs, fusion, larger batches, fused optimizers.",
     '+ model = torch.compile(model, mode="reduce-overhead")\n+ optimizer = AdamW(…, fused=True)',
 )
-OUTSIDE = Remedy("Do what is there less often, or in another thread or process; see that the CPU is free.")
+OUTSIDE = Remedy("Do that work less often, or in another thread or process; make sure the CPU is free.")
 OUTSIDE_UNKNOWN = Remedy(
     "Record again with stacks to see which function it is; then do it less often, or beside the loop.",
     "+ profile(…, with_stack=True)",

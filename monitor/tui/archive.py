@@ -86,7 +86,7 @@ class DaemonArchive(Archive):
         try:
             return msgspec.json.decode(body, type=kind)
         except msgspec.MsgspecError as error:
-            raise UserError(f"the daemon's answer to {path} is not understood: {error}") from error
+            raise UserError(f"cannot understand the daemon's answer to {path}: {error}") from error
 
 
 class StoreArchive(Archive):

@@ -60,7 +60,7 @@ def send(target: Target, name: str) -> str | None:
 
 def environment(target: Target) -> dict[str, str]:
     """The process's initial environment variables, without secrets."""
-    process = _process(target, "the environment is read on")
+    process = _process(target, "environments can be read on")
     try:
         found = process.environ()
     except psutil.NoSuchProcess as error:

@@ -114,7 +114,7 @@ ENDPOINTS = (
         runs,
         list[RunRow],
         (
-            Parameter("limit", "rows at most", "integer", MAX_ROWS, 1, MAX_ROWS),
+            Parameter("limit", "maximum number of rows", "integer", MAX_ROWS, 1, MAX_ROWS),
             Parameter("state", "only runs in this state", choices=get_args(RunState)),
         ),
     ),
@@ -124,9 +124,9 @@ ENDPOINTS = (
         steps,
         Steps,
         (
-            Parameter("rank", "whose steps", "integer", 0, 0, 1_000_000),
+            Parameter("rank", "rank whose steps to return", "integer", 0, 0, 1_000_000),
             Parameter("after", "only steps with a larger number", "integer", 0, 0, 2**53),
-            Parameter("limit", "steps at most", "integer", 10_000, 1, MAX_STEPS),
+            Parameter("limit", "maximum number of steps", "integer", 10_000, 1, MAX_STEPS),
         ),
         errors=(404,),
     ),
@@ -148,7 +148,7 @@ ENDPOINTS = (
         (
             Parameter("from", "wall seconds; default: an hour before the end", "number", None, 0, LATEST),
             Parameter("to", "wall seconds; default: now", "number", None, 0, LATEST),
-            Parameter("points", "intervals at most", "integer", 500, 1, MAX_POINTS),
+            Parameter("points", "maximum number of intervals", "integer", 500, 1, MAX_POINTS),
             Parameter("subject", "only gpu:UUID, host or run:ID"),
         ),
         errors=(404,),
@@ -160,7 +160,7 @@ ENDPOINTS = (
         (
             Parameter("rule", "only this rule's"),
             Parameter("run", "only this run's"),
-            Parameter("limit", "predictions at most", "integer", 1000, 1, 10_000),
+            Parameter("limit", "maximum number of predictions", "integer", 1000, 1, 10_000),
         ),
         errors=(404,),
     ),

@@ -128,7 +128,7 @@ async def stream(request: Request) -> Response:
         return Response(media_type="text/event-stream", headers=headers)
     place = service.streams.begin(peer_of(request.scope).client)
     if place is None:
-        text = f"{len(service.streams)} clients follow the stream already"
+        text = f"{len(service.streams)} clients are already following the stream"
         return JSONResponse({"error": text}, 503, {"retry-after": RETRY_SECONDS})
     events = _events(service, place, service.viewer(request))
     return EventStream(service.streams, place, events, headers)

@@ -74,7 +74,7 @@ def _is_stream(message: Message) -> bool:
 async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
     from starlette.responses import JSONResponse
 
-    text = "too many requests at a time: try again in a second"
+    text = "too many concurrent requests: try again in a second"
     await JSONResponse({"error": text}, 503, {"retry-after": RETRY_SECONDS})(scope, receive, send)
 
 

@@ -17,7 +17,7 @@ it may be, and is rendered at most once per snapshot.
 
 - "Who else has it" is about the figure, not its name; "not by default" needs a setting of that exporter.
 - Units are base units: seconds, bytes, joules, watts, hertz, celsius, ratios 0–1. Counters end in `_total`.
-- Absent is not zero: what a card, kernel or run does not tell has no series. A GPU that is lost or hung has
+- Absent is not zero: what a card, kernel or run does not report has no series. A GPU that is lost or hung has
   `gpumon_gpu_up` 0 and no readings. Series vanish with their subject; an ended run stays five minutes.
 - GPU series carry `uuid` and `gpu`; the rest is on `gpumon_gpu_info`. Runs are joined, not labelled on:
   `gpumon_gpu_utilization_ratio * on(uuid) group_left(run) gpumon_gpu_run` (one run per GPU), and
@@ -30,8 +30,8 @@ it may be, and is rendered at most once per snapshot.
 - What the page says of the daemon's own process (`process_*`, `python_gc_*`, `python_info`) comes from the
   collectors of prometheus-client, under its names. A program with a registry of its own gets the families
   below with `REGISTRY.register(monitor.web.collector.SnapshotCollector(pipeline.tick))`.
-- Cost is the number of series. Rendering costs about a microsecond a series and happens on a scrape; for who
-  asked for the last page, the next one is made ahead.
+- Cost is the number of series. Rendering costs about a microsecond a series and happens on a scrape;
+  whoever asked for the last page gets the next one prepared in advance.
 
 """
 

@@ -58,7 +58,7 @@ class Parameter:
         if text is None:
             return self.default
         if len(text) > MAX_TEXT:
-            raise BadRequest(f"{self.name} is longer than {MAX_TEXT} letters")
+            raise BadRequest(f"{self.name} is longer than {MAX_TEXT} characters")
         return self._text(text) if self.kind == "string" else self._number(text)
 
     def _text(self, text: str) -> str | None:

@@ -64,7 +64,7 @@ class Guard:
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
         headers = scope["headers"]
         if _length(headers) > MAX_BODY_BYTES:
-            return 413, f"a request may have {MAX_BODY_BYTES} bytes at most"
+            return 413, f"a request body may have at most {MAX_BODY_BYTES} bytes"
         if self._local:
             return None
         hosts = [value.decode("latin-1") for name, value in headers if name == b"host"]
@@ -72,7 +72,7 @@ class Guard:
         if not self.allowed(host):
             return 403, f"the host name {host!r} is not one of this machine: allow it with --allow-host"
         if _is_foreign(dict(headers), host, reading=scope["method"] in READING):
-            return 403, "pages of other origins may not use this"
+            return 403, "requests from pages of other origins are refused"
         return None
 
     def allowed(self, host: str) -> bool:

@@ -82,7 +82,7 @@ class BasicAuth:
 _SAID = {
     401: "user or password missing or wrong",
     429: "too many wrong passwords from here",
-    503: "too many logins at a time: try again in a second",
+    503: "too many concurrent logins: try again in a second",
 }
 
 

@@ -70,7 +70,7 @@ def _parameter(one: Parameter) -> dict[str, Any]:
 
 def _plain(one: Plain) -> dict[str, Any]:
     failed = {
-        "description": "why not",
+        "description": "error",
         "content": {JSON: {"schema": {"$ref": REFERENCE.format(name="Error")}}},
     }
     fine = {"description": one.help, "content": {one.kind: {"schema": one.schema}}}

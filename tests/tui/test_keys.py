@@ -167,7 +167,7 @@ def test_the_overview_is_filtered_ordered_and_narrowed_to_mine() -> None:
         assert app.pick.order == "number" and "by number" in characters(app).splitlines()[0]
         app.user = "nobody-here"
         await press(pilot, "m")
-        assert "no GPU fits" in characters(app) and "no run fits" in characters(app)
+        assert "no GPU matches" in characters(app) and "no run matches" in characters(app)
         await press(pilot, "m")
         assert "reid-pk" in characters(app)
 

@@ -38,7 +38,7 @@ SETTINGS: dict[str, dict[str, str]] = {
         "optimizer": "`NeuralNet(optimizer__fused=True)`",
         "compile": "`NeuralNet(compile=True)`",
     },
-    "stable_baselines3": {"batch": "`PPO(…, batch_size={batch})`, or what your agent is"},
+    "stable_baselines3": {"batch": "`PPO(…, batch_size={batch})`, or whatever agent class you use"},
     "timm": {"checkpointing": "`model.set_grad_checkpointing(False)`"},
     "ultralytics": {
         "validate": "`model.train(val=False)`, and `model.val()` after it",

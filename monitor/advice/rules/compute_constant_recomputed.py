@@ -47,7 +47,7 @@ def check(run: RunContext) -> Advice | None:
         else f"{spot.text}{others} depends on no input"
     )
     return Advice(
-        title=f"Computed again every step: {told}, {units.seconds(cost)} a step ({share})"
+        title=f"Recomputed every step: {told}, {units.seconds(cost)} a step ({share})"
         + (f", most of it in {spot.text}" if spot.constant else ""),
         remedy=_remedy(spot, name),
         change=_change(run, spot),
@@ -61,7 +61,7 @@ def check(run: RunContext) -> Advice | None:
             **hot_lines.evidence(run, spot),
         },
         gain=SAVED.part_of(job),
-        because=f"{units.seconds(cost)} of {units.seconds(run.period)} a step gives what was there before",
+        because=f"{units.seconds(cost)} of {units.seconds(run.period)} a step recomputes the same result",
     )
 
 

@@ -2,7 +2,7 @@
 
 Looks at: CPU of processes outside the run, CPU pressure.
 Why: A training loop launches work from one thread; when that thread waits for a core, the GPU waits too.
-Remedy: move the other jobs, lower their priority, or keep them to some of the cores.
+Remedy: move the other jobs, lower their priority, or restrict them to some of the cores.
 Gain: the pressure's share of the time, at most.
 """
 
@@ -48,7 +48,7 @@ def check(run: RunContext) -> Advice | None:
     return Advice(
         title=f"Other processes {use} {units.percent(other)} of all cores; tasks {wait} for a core "
         f"{units.percent(pressure)} of the time",
-        remedy="Move the other jobs away, lower their priority (nice), or keep them to some of the "
+        remedy="Move the other jobs away, lower their priority (nice), or restrict them to some of the "
         "cores (taskset).",
         avoid="Pinning this run alone: it would share fewer cores with the same others.",
         effect="identical",

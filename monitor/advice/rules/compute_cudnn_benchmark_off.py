@@ -1,4 +1,4 @@
-"""cuDNN may not choose its fastest algorithm although the input shapes are fixed.
+"""cuDNN is not allowed to choose its fastest algorithm although the input shapes are fixed.
 
 Looks at: `cudnn.benchmark`, fixed input shapes, whether the model has convolutions.
 Why: With fixed shapes cuDNN can try its algorithms once and keep the best; without the flag it takes a

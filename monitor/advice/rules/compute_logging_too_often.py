@@ -3,7 +3,7 @@
 Looks at: time in print, logging, progress bars, experiment writers and file writes inside the loop.
 Why: A line of output every step costs formatting, a system call, often a flush, and the printed value has to
     be fetched from the device first.
-Remedy: log every 50–100 steps, keep values on the device between.
+Remedy: log every 50–100 steps, keep values on the device in between.
 Gain: all but a fiftieth of that time.
 """
 

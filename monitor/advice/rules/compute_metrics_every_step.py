@@ -39,7 +39,7 @@ def check(run: RunContext) -> Advice | None:
         change=job.guarded(wanted),
         effect=job.effect,
         price=f"one value every {wanted} steps",
-        avoid="Doing less of what the loss, the next action or a buffer is made from.",
+        avoid="Cutting back work that the loss, the next action or a buffer depends on.",
         evidence={"metrics_share": job.share, "every_steps": job.every, **hot_lines.evidence(run, job.spot)},
         gain=SAVED.part_of(job.change),
         because=f"{units.seconds(job.seconds)} of {units.seconds(run.period)} a step is metrics",

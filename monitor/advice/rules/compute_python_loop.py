@@ -3,7 +3,7 @@
 Looks at: a user line in forward, loss or loop that runs many times per step and takes much of it.
 Why: Every tensor operation costs microseconds of overhead whatever its size; hundreds of tiny ones in a
     Python loop cost more than one large one.
-Remedy: replace the loop by one batched operation (a fused RNN instead of a cell per time step,
+Remedy: replace the loop with one batched operation (a fused RNN instead of a cell per time step,
     broadcasting, `torch.vmap`).
 Gain: most of the loop's time, depending on how often it runs.
 """

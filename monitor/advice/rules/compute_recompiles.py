@@ -1,4 +1,4 @@
-"""The model is compiled again and again.
+"""The model is recompiled again and again.
 
 Looks at: dynamo's recompile counter, steps flagged as compiling, distinct input shapes.
 Why: A changed shape, or a Python number or flag that enters the graph, makes dynamo compile again; each time
@@ -68,7 +68,7 @@ def _without_end(run: RunContext, recompiles: int) -> Advice | None:
     if compiling < MOST_STEPS * steps:
         return None
     return Advice(
-        title=f"Compiling without end: {recompiles} recompilations in {steps} steps, "
+        title=f"Compiling endlessly: {recompiles} recompilations in {steps} steps, "
         f"{compiling} of them compiled something",
         remedy="Compile with dynamic=True, or pad batches to a few fixed shapes; TORCH_LOGS=recompiles says "
         "what changes.",

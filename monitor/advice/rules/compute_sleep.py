@@ -32,7 +32,7 @@ def check(run: RunContext) -> Advice | None:
         remedy=f"Remove the sleep at {spot.place}.",
         change=edits.removed(spot.file, spot.line, spot.code) if spot.removable else "",
         effect="identical",
-        avoid="Removing it where it keeps a shared service from being asked too often: wait there instead.",
+        avoid="Removing a sleep that rate-limits calls to a shared service: wait there instead.",
         evidence={"sleep_share": job.share, **hot_lines.evidence(run, spot)},
         gain=SAVED.part_of(job.change),
         because=f"{units.seconds(job.seconds)} of {units.seconds(run.period)} a step is sleep",

@@ -4,7 +4,7 @@ Looks at: on a GPU, its gaps after the CPU has waited for it, and how long the s
     waits; otherwise the time in `.item()`, `.cpu()`, `.tolist()`.
 Why: Reading a value makes the CPU wait until the GPU has finished everything queued: no kernel can be
     launched in the meantime and the queue runs empty.
-Remedy: accumulate on the device and read it every 50–100 steps.
+Remedy: accumulate on the device and read the value every 50–100 steps.
 Gain: the step replayed without its waits. The wait itself is the device finishing work it had to do anyway.
 """
 
@@ -126,7 +126,7 @@ def _on_host(run: RunContext) -> Advice | None:
     reads = "reads of device values" if run.has_cuda else "reads of single values (`.item()` and the like)"
     many = f"{units.whole(items)} {reads} a step" if items else f"{reads} every step"
     where = f",{job.where}" if job.where else ""
-    head = "Synchronising every step" if run.has_cuda else "Values read out every step"
+    head = "Synchronising every step" if run.has_cuda else "Values read every step"
     return Advice(
         title=f"{head}: {many} take {units.seconds(job.seconds)} ({units.percent(job.share)}){where}",
         remedy="Keep the value as a tensor (`running += loss.detach()`) and read it every 100 steps; "
@@ -134,7 +134,7 @@ def _on_host(run: RunContext) -> Advice | None:
         change=job.guarded(job.less_often),
         effect=job.effect,
         price="values known only every 100 steps",
-        avoid="Reading a value less often that decides something in the loop, as a check for NaN.",
+        avoid="Reading less often a value that decides something in the loop, such as a NaN check.",
         evidence={
             "sync_share": job.share,
             "sync_seconds_per_step": job.seconds,

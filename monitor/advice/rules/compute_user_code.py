@@ -3,7 +3,8 @@
 Looks at: work in the loop, with all it calls, that is neither a pass of the model nor of a more specific
     kind; whether a later step uses its result.
 Why: Whatever runs in the loop on the host runs while the model waits.
-Remedy: make it cheaper (one vectorised call), or ahead of time; less often only if nobody reads it.
+Remedy: make it cheaper (one vectorised call) or do it ahead of time; do it less often only if nobody uses
+    the result.
 Gain: most of its time.
 """
 

@@ -3,7 +3,7 @@
 Looks at: time in validation (a second loader under `no_grad`, the phase `validate`, a pass without gradients
     whose result no step needs), how often and how long.
 Why: Validation trains nothing; done every few steps it can cost more than the training it watches.
-Remedy: validate less often, or on a part of the validation set.
+Remedy: validate less often, or on part of the validation set.
 Gain: all but a tenth of the time validation takes now.
 """
 
@@ -45,12 +45,12 @@ def check(run: RunContext) -> Advice | None:
     where = f" ({place.place})" if place else ""
     return Advice(
         title=f"Validation takes {units.percent(share)} of the time: {now}{each}{where}",
-        remedy=f"Validate every {wanted} steps (or once an epoch) instead of {now}, or on a part of the set."
+        remedy=f"Validate every {wanted} steps (or once an epoch) instead of {now}, or on part of the set."
         + frameworks.setting(run, "validate", every=wanted),
         change=job.guarded(wanted),
         effect=_effect(job),
-        price=f"the model is judged every {wanted} steps, a best one found that much later",
-        avoid="Leaving out a pass without gradients whose result the loss uses, as a teacher's.",
+        price=f"the model is evaluated every {wanted} steps, so the best one is found that much later",
+        avoid="Leaving out a pass without gradients whose result the loss uses, such as a teacher's.",
         evidence={
             "validate_share": share,
             "validate_seconds": took,

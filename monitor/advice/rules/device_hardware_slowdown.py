@@ -1,4 +1,4 @@
-"""The hardware itself brakes the GPU.
+"""The hardware itself slows the GPU down.
 
 Looks at: hardware slowdown and power-brake throttle reasons.
 Why: A power brake or hardware slowdown comes from the supply, the connectors or the board: clocks drop to
@@ -29,7 +29,7 @@ def _check(gpu: Gpu, low: float) -> Advice | None:
     return throttle_advice(
         gpu,
         reasons,
-        f"is braked by its hardware ({', '.join(reasons)})",
+        f"is slowed down by its hardware ({', '.join(reasons)})",
         "Check the power supply, its cables and the server's power budget; then the card itself.",
         "-q -d POWER,PERFORMANCE",
         severity="critical",

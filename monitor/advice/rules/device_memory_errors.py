@@ -2,8 +2,8 @@
 
 Looks at: uncorrected ECC errors, pending or failed row remapping, retired pages.
 Why: Uncorrected errors corrupt results or kill the process; a pending remap takes effect only after a
-    reset, a failed one means the card is to be replaced.
-Remedy: stop using the card until it was reset; replace it when errors come back.
+    reset, a failed one means the card must be replaced.
+Remedy: stop using the card until it is reset; replace it if the errors come back.
 Gain: none: this is about correct results.
 """
 

@@ -2,7 +2,7 @@
 
 Looks at: the power-cap throttle reason, the limit relative to the card's own default, clocks.
 Why: At the power limit the clock falls below what the card could do. Under full load at the card's own
-    default limit that is normal; with a lower limit somebody has set, it is speed given away.
+    default limit that is normal; with a lower limit that somebody has set, speed is given away.
 Remedy: raise the limit if the cooling allows, spread jobs over cards.
 Gain: the clock that was lost.
 """

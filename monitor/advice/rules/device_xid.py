@@ -3,7 +3,7 @@
 Looks at: XID events since the daemon started.
 Why: An XID is the driver's own report that something went wrong: a crashed kernel, a memory fault, a card
     fallen off the bus.
-Remedy: by the code: application error, ECC, or hardware.
+Remedy: depends on the code: application error, ECC, or hardware.
 Gain: none.
 """
 

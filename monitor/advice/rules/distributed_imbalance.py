@@ -3,7 +3,7 @@
 Looks at: spread of the ranks' step work: p95 relative to p50 on every rank, samples per rank.
 Why: If a different rank is slow in each step (uneven sequence lengths, uneven batches), all of them pay for
     the slowest every time.
-Remedy: bucket by length, even batches, dynamic batching by tokens.
+Remedy: bucket by length, use even batches, or batch dynamically by tokens.
 Gain: half of the spread.
 """
 

@@ -47,7 +47,7 @@ def check(run: RunContext) -> Advice | None:
     return Advice(
         title=f"Straggler: rank {slowest} needs {units.seconds(work[slowest])} a step where the others need "
         f"{units.seconds(common)}",
-        detail=f"{units.seconds(extra)} more than they in {phase}",
+        detail=f"{units.seconds(extra)} more than the others in {phase}",
         remedy=f"Look at {phase} on rank {slowest}" + (f" ({host})" if host else "") + ": " + _hint(phase),
         evidence={
             "rank": slowest,

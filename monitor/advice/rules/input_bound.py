@@ -1,8 +1,8 @@
-"""The step waits for data, and nothing finer is known about why.
+"""The step waits for data, and nothing more specific is known about why.
 
 Looks at: the share of the step waiting for the loader.
 Why: While the loop waits for data the model computes nothing.
-Remedy: time the loader alone, then give it workers or lighter samples.
+Remedy: time the loader on its own, then give it workers or lighter samples.
 Gain: at most the whole wait (Amdahl).
 """
 

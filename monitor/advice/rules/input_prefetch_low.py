@@ -47,7 +47,7 @@ def check(run: RunContext) -> Advice | None:
     better = max(run.policy.prefetch_low, prefetch * 2)
     return Advice(
         title=f"Queue runs dry: {workers} workers could make a batch every {units.seconds(capacity)}, yet "
-        f"{units.percent(loading.data_share(run))} of the time waits for slow ones "
+        f"{units.percent(loading.data_share(run))} of the time is spent waiting for slow ones "
         f"(prefetch_factor={prefetch})",
         remedy=f"Raise prefetch_factor from {prefetch} to {better}, so that a slow batch is covered by "
         "stock.",

@@ -4,7 +4,7 @@ Looks at: time in `collate_fn` per batch relative to fetching.
 Why: A collate that loops in Python over samples or elements (padding, converting lists) is paid for every
     batch; it is usually one vectorised call.
 Remedy: return tensors from `__getitem__` and use `torch.stack` / `pad_sequence`, or build the batch with
-    one indexing.
+    a single indexing operation.
 Gain: the loader's work without most of the collate.
 """
 

@@ -1,12 +1,12 @@
-"""Work done again for every sample dominates the loader: precompute or cache it.
+"""Work repeated for every sample dominates the loader: precompute or cache it.
 
 Looks at: time inside `__getitem__` and the user line it is spent on, the share of the step waiting for data,
     whether the sample is drawn at random.
 Why: What `__getitem__` computes is computed again every epoch; done once when the data set is built it costs
     nothing per step, and no number of workers can match that. Random augmentation cannot be cached, but
     sample by sample in Python it costs many times what it costs for a whole batch.
-Remedy: move the hot line (a scaler, a parser, a decoder) out of `__getitem__` into `__init__`, or keep
-    its result; draw augmentation for a whole batch with tensor operations.
+Remedy: move the hot line (a scaler, a parser, a decoder) out of `__getitem__` into `__init__`, or cache
+    its result; augment a whole batch at once with tensor operations.
 Gain: the loader's work without the hot line (augmentation: with half of it), taking overlap with compute into
     account.
 """

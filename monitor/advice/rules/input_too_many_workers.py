@@ -1,10 +1,10 @@
-"""More workers than the work or the cores can use: they cost more than they bring.
+"""More workers than the work or the cores can use: they cost more than they gain.
 
 Looks at: workers relative to cores, the seconds of real work per batch relative to the wait for it, stalls.
 Why: Every worker is a process that competes for the same cores and hands over each batch through shared
     memory; cheap samples are faster to make in place. Twice as many workers as cores take the cores from the
     model even if no batch is waited for.
-Remedy: fewer workers; none at all when a batch is cheaper to make than to hand over.
+Remedy: fewer workers; none at all if a batch is cheaper to make than to hand over.
 Gain: the step with the loader's work done in the best number of workers, without the stalls.
 """
 
@@ -148,6 +148,6 @@ def _crowded(run: RunContext, workers: int, cores: float) -> Advice | None:
             "stall_seconds": stalls,
         },
         gain=CROWD_SAVED.part_of(saved("*", max(lost, CROWD_LEAST * run.model.rest), "workers")),
-        because="the cores go to the model, and stalls while workers crowd them go",
+        because="the model gets the cores, and the stalls caused by crowding disappear",
         severity="warning",
     )

@@ -1,4 +1,4 @@
-"""The workers are started again every epoch (or even every step).
+"""The workers are restarted every epoch (or even every step).
 
 Looks at: epochs and workers started, `persistent_workers`, the wait at the first step of an epoch.
 Why: Starting a worker forks or spawns a process, imports modules, and refills the queue from empty; short
@@ -138,8 +138,8 @@ def _often(length: float) -> str:
 def _remedy(run: RunContext, length: float) -> str:
     if length < EACH_STEP:
         return (
-            "A new loader iterator is made for every step (`next(iter(loader))`): make it once before the "
-            "loop and keep asking it."
+            "A new loader iterator is made for every step (`next(iter(loader))`): create it once before the "
+            "loop and reuse it."
         )
     if run.setting("loader", "persistent_workers") is True:
         return (

@@ -1,7 +1,7 @@
 """Too many step records were lost to judge the run.
 
 Looks at: records that the writer overwrote before the reader got to them.
-Why: A verdict from half of the steps may be wrong; none is better.
+Why: A verdict from half of the steps may be wrong; giving none is better.
 Remedy: a larger ring (`GPUMON_RING_BYTES`), or a daemon that is not starved of CPU.
 Gain: none.
 """

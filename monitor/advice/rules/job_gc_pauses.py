@@ -3,7 +3,7 @@
 Looks at: time in garbage collection during steps, `gc.collect()` or `empty_cache()` in the loop.
 Why: A full collection walks every object; called every step, or triggered by many small objects, it stops the
     loop.
-Remedy: remove the explicit call; `gc.freeze()` after set-up, `gc.disable()` and a collect now and then.
+Remedy: remove the explicit call; `gc.freeze()` after set-up, `gc.disable()` and an occasional collect.
 Gain: all but a twentieth of that time.
 """
 
@@ -50,7 +50,7 @@ def check(run: RunContext) -> Advice | None:
         if job.spot and job.spot.removable
         else "",
         effect="identical",
-        price="memory that is only freed when Python collects by itself",
+        price="memory that is only freed when Python collects on its own",
         evidence={
             "gc_share": cost / run.period,
             "gc_seconds_per_step": cost,

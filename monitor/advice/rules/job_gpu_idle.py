@@ -1,7 +1,7 @@
 """A GPU is held but does nothing.
 
 Looks at: processes that hold the GPU, utilization near zero for minutes, no run stepping on it.
-Why: A context that is held keeps others out; the most frequent waste in shared clusters is a finished or
+Why: A held context keeps others out; the most common waste in shared clusters is a finished or
     waiting job that was never ended.
 Remedy: end the process, or free the memory (a notebook's kernel).
 Gain: a whole GPU.

@@ -1,8 +1,8 @@
-"""It takes long until the first step.
+"""It takes a long time to reach the first step.
 
 Looks at: time from the start of the process to its first step.
-Why: While data is parsed or downloaded and models are built, the GPU is allocated and idle; on every
-    restart again.
+Why: While data is parsed or downloaded and models are built, the GPU is allocated but idle, again on
+    every restart.
 Remedy: cache the prepared data, load lazily, set up before asking for the GPU.
 Gain: of the whole run's time, not of the step.
 """
@@ -34,7 +34,7 @@ def check(run: RunContext) -> Advice | None:
     gain = max(1.0, whole / (whole - SAVED * setup)) if whole > SAVED * setup else 1.0
     return Advice(
         title=f"Long set-up: {units.seconds(setup)} before the first step"
-        + (f" ({units.percent(share)} of the run)" if first is not None else ", still none"),
+        + (f" ({units.percent(share)} of the run)" if first is not None else ", not reached yet"),
         detail=f"most of it in {spot.text}" if spot else "",
         remedy="Prepare the data once and cache it (parsed, tokenised, as tensors or memory-mapped); load "
         "the rest lazily.",

@@ -3,8 +3,8 @@
 Looks at: resident memory of the run's processes (or allocated device memory) over the steps.
 Why: Growth that does not level off ends in swapping or an out-of-memory kill, often hours later; on the
     way it slows allocation and copying.
-Remedy: do not keep tensors that carry a graph (`loss` instead of `loss.item()`), bound caches, arrays
-    instead of lists of Python objects in workers.
+Remedy: do not keep tensors that carry a graph (`loss` instead of `loss.item()`), bound caches, use
+    arrays instead of lists of Python objects in workers.
 Gain: none predicted: this is about the run surviving.
 """
 

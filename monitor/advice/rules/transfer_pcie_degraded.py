@@ -3,7 +3,7 @@
 Looks at: current link generation and width compared with their maximum, while the GPU is busy; replays.
 Why: A card seated badly, a riser, or a slot shared with another device halves or quarters the bandwidth
     of every copy. (An idle GPU lowers its link on purpose: only a busy one counts.)
-Remedy: reseat the card, another slot, check the BIOS; power saving of the link off.
+Remedy: reseat the card, try another slot, check the BIOS; switch off the link's power saving.
 Gain: copy time by the ratio of the bandwidths.
 """
 

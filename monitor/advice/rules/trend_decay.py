@@ -3,7 +3,7 @@
 Looks at: step time of the run's later windows relative to its earlier ones, and what changed along with it.
 Why: A run that gets slower has something that grows: a list, a graph kept alive, a cache, memory, heat.
     The average hides it.
-Remedy: find what grows: the phase, the memory or the clock that changed with it names it.
+Remedy: find what grows: the phase, the memory or the clock that changed with it points to it.
 Gain: back to the best sustained speed.
 """
 
@@ -55,7 +55,7 @@ def check(run: RunContext) -> Advice | None:
             1.0 + DOUBT.low * (gain - 1.0),
             gain,
             1.0 + DOUBT.high * (gain - 1.0),
-            f"the early speed held, against {units.percent(found.early / found.late)} of it now",
+            f"if the early speed held; it is {units.percent(found.early / found.late)} of that now",
         ),
         share=1.0 - 1.0 / gain,
         severity="warning",

@@ -1,8 +1,8 @@
-"""The run did not end by itself.
+"""The run did not end normally.
 
 Looks at: the state its ring was left in: failed by an exception, or killed.
 Why: The last phase and the memory at the end tell an out-of-memory kill from a crash in the model.
-Remedy: by the phase and the memory.
+Remedy: depends on the phase and the memory.
 Gain: none.
 """
 

@@ -1,8 +1,8 @@
 """The run has stopped making steps.
 
 Looks at: time since the last step relative to the usual step, and the currently open phase.
-Why: A deadlocked worker, a collective one rank never entered or a stuck file system does not end by
-    itself, and the GPU stays allocated.
+Why: A deadlocked worker, a collective that one rank never entered or a stuck file system does not
+    resolve itself, and the GPU stays allocated.
 Remedy: look at the phase it hangs in; dump the stacks.
 Gain: none.
 """

@@ -1,4 +1,4 @@
-"""Steps stall again and again, and nothing better known explains it.
+"""Steps stall again and again, and no more specific cause explains it.
 
 Looks at: steps several times as long as usual, grouped by what they were doing and how regularly they occur.
 Why: Rare long steps hide in the median and still cost their share of the time.
@@ -86,8 +86,8 @@ def _remedy(stall: Stall, once: Caller | None) -> str:
     if once is not None:
         return (
             f"Once an epoch the loop runs `{once.code}` ({once.place}): do what is the same every time "
-            "(reading, parsing, building the data set) once before the epochs and reuse it. What draws at "
-            "random, or depends on the epoch, stays."
+            "(reading, parsing, building the data set) once before the epochs and reuse it. Keep in the "
+            "loop whatever is random or depends on the epoch."
         )
     return (
         f"Look for what the loop does every {units.whole(stall.every_steps)} steps {_phase(stall)}; do it "

@@ -35,7 +35,7 @@ class EnvironmentScreen(Page):
     @work(thread=True, exclusive=True)
     def _read(self) -> None:
         try:
-            self._found, self._note = environment(self._target), "it was started without variables"
+            self._found, self._note = environment(self._target), "it has no environment variables"
         except UserError as error:
             self._note = error.sentence
         self.app.call_from_thread(self.show_frame)

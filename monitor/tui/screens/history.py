@@ -133,7 +133,7 @@ class HistoryScreen(Filtered):
         points = max(1, min(POINTS, int(end - start)))
         page = self.monitor.archive.page(start, end, points) if end > start else None
         if page is None or not page.series:
-            raise UserError("no readings of that time were kept")
+            raise UserError("no readings from that time were kept")
         return ReplayScreen(Recording(record, page, [gpu for _, gpu in self.frame.gpus()]))
 
     def filter_changed(self, text: str) -> None:

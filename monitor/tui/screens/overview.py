@@ -24,8 +24,8 @@ class Overview(Filtered):
         Binding("p", "app.processes", "Processes", tooltip="All processes: sort, filter, tree, signal"),
         Binding("h", "app.history", "History", tooltip="Past runs: open, compare, replay"),
         FILTER,
-        Binding("o", "order", "Order", show=False, tooltip="GPUs and runs by another order"),
-        Binding("m", "mine", "Mine", show=False, tooltip="Only GPUs, runs and processes of yours, or all"),
+        Binding("o", "order", "Order", show=False, tooltip="Change the order of GPUs and runs"),
+        Binding("m", "mine", "Mine", show=False, tooltip="Only your GPUs, runs and processes, or all"),
         Binding("escape", "back", "Back", show=False),
     ]
     filter_hint = "filter: GPU, run, user, finding, process…"

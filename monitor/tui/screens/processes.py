@@ -27,12 +27,12 @@ class ProcessesScreen(Filtered):
         Binding("s", "sort(1)", "Sort", tooltip="By the next column; click a title for that column"),
         FILTER,
         Binding("t", "tree", "Tree", show=False, tooltip="Workers under their trainers"),
-        Binding("x", "signal", "Signal", tooltip="Send a signal, after a question"),
+        Binding("x", "signal", "Signal", tooltip="Send a signal (asks first)"),
         Binding("e", "environment", "Environment", show=False, tooltip="What the process was started with"),
         Binding("escape", "back", "Back", show=False),
         Binding("greater_than_sign", "sort(1)", "Sort right", show=False, tooltip="By the next column"),
-        Binding("less_than_sign", "sort(-1)", "Sort left", show=False, tooltip="By the column before"),
-        Binding("r", "reverse", "Reverse", show=False, tooltip="Turn the order round"),
+        Binding("less_than_sign", "sort(-1)", "Sort left", show=False, tooltip="By the previous column"),
+        Binding("r", "reverse", "Reverse", show=False, tooltip="Reverse the order"),
         Binding("space", "app.pause", "Pause", show=False),
     ]
 

@@ -81,7 +81,7 @@ def _layout(frame: Frame, entries: Iterable[Entry], room: Room) -> tuple[Layout,
 
 def _none(frame: Frame, room: Room) -> Line:
     live = any(run.live for _, run in frame.runs())
-    text = "   nothing found so far; rules need some steps first" if live else "   none without a run"
+    text = "   nothing found so far; rules need some steps first" if live else "   no findings without a run"
     return line(Span(text, "dim"), width=room.width)
 
 

@@ -65,7 +65,7 @@ def throttle(host: HostFrame, gpu: Gpu, room: Room) -> list[Line]:
     seen: list[Reading] = list(host.trails.get(gpu.uuid, ()))
     lines = [section("Clocks held down by")]
     if gpu.throttle is None:
-        return [*lines, line(Span("   this card does not say", "dim")), line()]
+        return [*lines, line(Span("   not reported by this card", "dim")), line()]
     width = max(4, room.width - 18)
     reasons = sorted({name for reading in seen[-width:] for name in reading.throttle})
     for name in reasons:

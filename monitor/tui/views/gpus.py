@@ -99,7 +99,7 @@ def table(frame: Frame, room: Room) -> Block:
 
 def _none(frame: Frame, room: Room) -> list[Line]:
     details = [host.snapshot.source.detail or "no GPU found" for host in frame.hosts if host.snapshot]
-    shown = details if not frame.narrowed else ["no GPU fits"]
+    shown = details if not frame.narrowed else ["no GPU matches"]
     return [line(Span("   " + clip(text, room.width - 4), "dim"), width=room.width) for text in shown]
 
 

@@ -99,7 +99,7 @@ def comparison(found: Comparison, room: Room) -> list[Line]:
 
 def _speedup(found: Comparison) -> str:
     if found.speedup is None:
-        return "no rate on one side"
+        return "one side has no rate"
     if found.low is None or found.high is None:
         return f"{units.gain(found.speedup)} {found.unit}"
     return f"{units.gain_range(found.low, found.speedup, found.high)} {found.unit}"
@@ -162,7 +162,7 @@ def _realised(found: Comparison, room: Room) -> list[Line]:
     for item in found.realised:
         known = item.realised is not None
         got = f"realised {units.gain(item.realised)}" if known else f"no longer seen: {item.reason}"
-        part = " (its part of several)" if item.shared and item.realised is not None else ""
+        part = " (its share of several)" if item.shared and item.realised is not None else ""
         out.append(
             line(
                 "   ",

@@ -148,7 +148,9 @@ def _words(machine: Host, room: Room) -> list[Line]:
     return [
         _named("cores", [Span(_cores(machine.cpu, room.width - 14), "good")], room),
         _named(
-            "waits for", [Span(" · ".join(waits) or "this kernel does not say", "" if waits else "dim")], room
+            "waits for",
+            [Span(" · ".join(waits) or "not reported by this kernel", "" if waits else "dim")],
+            room,
         ),
         _named("devices", [Span("   ".join(devices) or units.ABSENT)], room),
     ]

@@ -58,7 +58,7 @@ def table(frame: Frame, room: Room) -> Block:
 
 def _none(frame: Frame) -> str:
     if frame.narrowed:
-        return "   no run fits"
+        return "   no run matches"
     return "   no training run — start one with: gpumon run -- python train.py"
 
 

@@ -139,8 +139,8 @@ def pipe(place: Path, lock: Path) -> None:
         (open_to_all, "others may write to"),
         (linked_folder, "is not a directory"),
         (linked_lock, "cannot lock"),
-        (second_name, "is not a file of this user's alone"),
-        (pipe, "is not a file of this user's alone"),
+        (second_name, "is not a file that belongs to this user alone"),
+        (pipe, "is not a file that belongs to this user alone"),
     ],
 )
 def test_a_runtime_directory_that_is_not_private_is_refused(

@@ -65,7 +65,7 @@ def test_tls_and_basic_auth(certificate: Path, tmp_path: Path, monkeypatch: pyte
         assert ask(f"{url}/-/healthy", certificate, None) == 401
         with Client(f"https://prometheus:secret@127.0.0.1:{daemon.port}") as client:
             assert client.snapshot().seq > 0
-        with pytest.raises(UserError, match="asks for a password"):
+        with pytest.raises(UserError, match="requires a password"):
             Client(f"https://127.0.0.1:{daemon.port}").snapshot()
         with daemon.client() as local:
             assert local.snapshot().seq > 0

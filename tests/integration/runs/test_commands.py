@@ -85,7 +85,7 @@ def test_show(place: Path) -> None:
 def test_unknown_run_is_one_sentence_with_near_matches(place: Path) -> None:
     answer = gpumon(place, "show", "toi")
     assert answer.returncode == 2 and answer.stdout == ""
-    assert "there is no run 'toi'; near: toy" in answer.stderr and "Traceback" not in answer.stderr
+    assert "there is no run 'toi'; similar: toy" in answer.stderr and "Traceback" not in answer.stderr
 
 
 def test_compare_and_its_exit_code(place: Path) -> None:

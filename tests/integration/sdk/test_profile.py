@@ -140,7 +140,7 @@ def test_a_window_is_taken_again_and_again(job: Job, capsys: pytest.CaptureFixtu
     for name in ("one.json", "two.json.gz"):
         target = job.folder / name
         assert main(["profile", "job", "--steps", "3", "-o", str(target)]) == EXIT_OK
-        assert "no device lane" in capsys.readouterr().out
+        assert "no device work" in capsys.readouterr().out
         assert target.stat().st_mode & 0o077 == 0
         steps = [one for one in names_of(target) if one.startswith("ProfilerStep#")]
         assert len(steps) == 4, "three and one that readers leave out"
@@ -184,7 +184,7 @@ def test_kill_9_in_a_window(job: Job) -> None:
     wait_for(lambda: taking(job))
     job.process.kill()
     _, errors = asked.communicate(timeout=120)
-    assert asked.returncode == EXIT_FAILED and "ended without an answer" in errors
+    assert asked.returncode == EXIT_FAILED and "ended without answering" in errors
     assert left_behind(job) == []
 
 
@@ -215,7 +215,7 @@ def test_a_run_that_stands_still(job: Job, capsys: pytest.CaptureFixture[str]) -
     try:
         asked = ["profile", "job", "--timeout", "1", "-o", str(job.folder / "t.json")]
         assert main(asked) == EXIT_FAILED
-        assert "has not ended a step since" in capsys.readouterr().err and left_behind(job) == []
+        assert "has not finished a step since" in capsys.readouterr().err and left_behind(job) == []
     finally:
         job.process.send_signal(signal.SIGCONT)
 
@@ -236,13 +236,13 @@ def test_runs_that_cannot_be_asked(job: Job, capsys: pytest.CaptureFixture[str])
         return capsys.readouterr().err
 
     assert "has no rank 3" in asked("--rank", "3")
-    assert "no name for a trace" in asked("-o", "t.txt")
+    assert "not a trace file name" in asked("-o", "t.txt")
     assert "there is no folder" in asked("-o", str(job.folder / "none" / "t.json"))
     (path,) = job.rings.glob("*.ring")
     with path.open("r+b", buffering=0) as file:  # as an older version leaves it
         file.seek(ring.H_REQUESTS * 8)
         file.write(bytes(8))
-    assert "takes no requests" in asked()
+    assert "does not support profiling requests" in asked()
     job.end()
     assert "is over" in asked()
 

@@ -78,7 +78,7 @@ def test_a_python_that_ignores_its_environment_was_not_seen(gpumon_dir: Path, tm
 @pytest.mark.parametrize(
     ("command", "seen", "words"),
     [
-        (("true",), "nothing", "none of its processes was a Python"),
+        (("true",), "nothing", "no process was a Python"),
         ((sys.executable, "-c", "pass"), "python", "nothing imported torch"),
     ],
 )

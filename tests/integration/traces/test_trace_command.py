@@ -94,7 +94,7 @@ def test_several_ranks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
 def test_the_same_rank_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files = [written(tmp_path, name, rank_of(0, [10.0])) for name in ("a.json", "b.json")]
     assert main(["trace", *files]) == EXIT_USAGE
-    assert "are both of rank 0" in capsys.readouterr().err
+    assert "are both from rank 0" in capsys.readouterr().err
 
 
 def test_a_rank_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

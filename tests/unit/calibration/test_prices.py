@@ -139,7 +139,7 @@ def test_a_busy_machine_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize(
-    ("code", "said"), [("import nothing_like_it", "nothing_like_it"), ("print('{}')", "not understood")]
+    ("code", "said"), [("import nothing_like_it", "nothing_like_it"), ("print('{}')", "unexpected answer")]
 )
 def test_an_interpreter_that_cannot_measure_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, said: str

@@ -187,9 +187,11 @@ def test_a_ring_directory_that_cannot_be(context: Context, tmp_path: Path) -> No
     file.write_text("")
     complains(storage.ring_directory(with_settings(context, dir=(file,))), "FAIL", "is not a directory")
     below = with_settings(context, dir=(file / "rings",))
-    complains(storage.ring_directory(below), "FAIL", "cannot be made")
+    complains(storage.ring_directory(below), "FAIL", "cannot be created")
     complains(
-        storage.ring_directory(with_settings(context, dir=(Path("/proc/gpumon"),))), "FAIL", "cannot be made"
+        storage.ring_directory(with_settings(context, dir=(Path("/proc/gpumon"),))),
+        "FAIL",
+        "cannot be created",
     )
 
 
@@ -297,7 +299,7 @@ def test_ports_that_are_free_foreign_or_open_to_all(context: Context) -> None:
 def test_the_socket_in_all_its_states(context: Context, tmp_path: Path) -> None:
     path = context.settings.socket
     assert path is not None
-    assert "can be made" in service.unix_socket(context).detail
+    assert "can be created" in service.unix_socket(context).detail
     path.write_text("")
     complains(service.unix_socket(context), "FAIL", "no socket")
     path.unlink()
@@ -308,7 +310,9 @@ def test_the_socket_in_all_its_states(context: Context, tmp_path: Path) -> None:
     assert stat.S_ISSOCK(path.stat().st_mode)
     complains(service.unix_socket(context), "WARN", "left over")
     complains(service.unix_socket(with_settings(context, socket=tmp_path / ("x" * 200))), "FAIL", "longer")
-    complains(service.unix_socket(with_settings(context, socket=Path("/proc/x/s"))), "FAIL", "cannot be made")
+    complains(
+        service.unix_socket(with_settings(context, socket=Path("/proc/x/s"))), "FAIL", "cannot be created"
+    )
     assert service.unix_socket(with_settings(context, socket=None)).status == "SKIP"
 
 

@@ -68,7 +68,7 @@ def test_a_report_has_every_part() -> None:
         "predicted ×1.8 (1.4–2.0)",
         "Over time",
         "How step times are spread",
-        "GPU, CPU and memory beneath",
+        "GPU, CPU and memory",
         "Loss",
         "Configuration",
     ):

@@ -40,7 +40,7 @@ def test_a_strangers_run_is_not_tracked() -> None:
 
 @pytest.mark.parametrize("config", [{}, {"trackers": {}}, {"trackers": "?"}])
 def test_a_run_without_a_tracker_says_so(config: dict[str, object]) -> None:
-    with pytest.raises(UserError, match="logged to no") as caught:
+    with pytest.raises(UserError, match="was not seen logging to") as caught:
         targets(dossier(owner_uid=os.geteuid(), config=config))
     assert caught.value.code == 1
 

@@ -45,8 +45,8 @@ def test_find(catalog: Catalog, wanted: str, found: str) -> None:
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [
-        ("abc", "fits 3 runs"),
-        ("net9", "near: net"),
+        ("abc", "matches 3 runs"),
+        ("net9", "similar: net"),
         ("zzzz", "there is no run 'zzzz'"),
         ("", "no run ''"),
         ("last~9", ""),

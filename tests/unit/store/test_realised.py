@@ -185,4 +185,4 @@ def test_several_remedies_share_the_gain() -> None:
 
 def test_what_is_not_credited_is_no_longer_seen_and_the_reason_is_said() -> None:
     text = "\n".join(render(compare(record(run(), no_workers()), record(later(rate=190.0)))))
-    assert "no longer seen: whether its remedy was applied cannot be told" in text
+    assert "no longer seen: it is unknown whether its remedy was applied" in text

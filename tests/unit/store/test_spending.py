@@ -54,7 +54,7 @@ def test_whoever_spends_most_is_cut_first(tmp_path: Path, caplog: pytest.LogCapt
     assert 0 < kept < 40_000 and store.lost_steps == 120_000 - kept
     (trouble,) = store.spending.trouble()
     assert (trouble.owner_uid, trouble.reason, trouble.count) == (MALLORY, "history", store.lost_steps)
-    assert len([one for one in caplog.records if "is cut" in one.message]) == 1, "said, but once a minute"
+    assert len([one for one in caplog.records if "being cut" in one.message]) == 1, "said, but once a minute"
     store.close()
 
 

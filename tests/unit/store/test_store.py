@@ -166,7 +166,7 @@ def test_a_place_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
     script.steps([1.0] * 10)
     reader = read_into(store, script)
     assert reader.runs(script.now(), (), ())[0].steps == 10
-    assert store.error is not None and "cannot be kept" in store.error
+    assert store.error is not None and "cannot write history" in store.error
     with pytest.raises(StoreError):
         store.append(made.snapshot(NOW))
     store.close()
