@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -59,8 +60,9 @@ class ModelKnob(Knob):
 
         _FirstStep(place.torch, then)
 
+    @abstractmethod
     def change(self, torch: Any, module: Any, value: Any, outcome: Outcome) -> None:
-        raise NotImplementedError
+        """Of one of the outermost modules, behind the first step."""
 
 
 class Compiled(ModelKnob, Switch):

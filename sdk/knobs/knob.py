@@ -5,6 +5,7 @@ A knob never edits a file. It is applied in the process that trains, and says wh
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -55,7 +56,7 @@ Flip = Callable[[bool], None]
 """Switches a knob on or off in the middle of a training, between two steps."""
 
 
-class Knob:
+class Knob(ABC):
     """One setting. `apply` runs when torch has been imported, before any line of the script behind that."""
 
     name = ""
@@ -69,19 +70,20 @@ class Knob:
     needs = ""
     """What a script must do for the knob to have something to change."""
 
+    @abstractmethod
     def read(self, text: str) -> Any:
         """The value; `ValueError` says what is wrong with it."""
-        raise NotImplementedError
 
     def words(self, text: str) -> str:
         """What to write in the script for this value."""
         return self.written.format(value=text, flag=text.lower() in ("on", "true", "1"))
 
-    def before_torch(self, value: Any) -> None:
+    def before_torch(self, value: Any) -> None:  # noqa: B027 — most knobs have nothing to do here
         """What must be set before torch is imported."""
 
+    @abstractmethod
     def apply(self, place: Place, value: Any, outcome: Outcome) -> None:
-        raise NotImplementedError
+        """In this process, now or when what it changes comes along."""
 
     def live(self, place: Place, value: Any, outcome: Outcome) -> Flip | None:
         """For a training that has made some steps and runs on; switched off at first. None: nothing to switch
