@@ -90,9 +90,7 @@ class PersistentWorkers(LoaderKnob, Switch):
     as the order of the samples, would be others than before. Here one is drawn all the same."""
 
     name = "loader.persistent_workers"
-    written = (
-        "DataLoader(…, persistent_workers={flag}); the order differs from the second epoch on"
-    )
+    written = "DataLoader(…, persistent_workers={flag}); the order differs from the second epoch on"
     unless = "the data set draws random numbers or keeps something: its workers go on where they were"
 
     def change(self, loader: Any, value: bool, outcome: Outcome) -> None:
