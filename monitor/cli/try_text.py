@@ -120,6 +120,8 @@ def _losses(result: Result) -> str:
         return "losses cannot be compared"
     if found.same == "equal":
         return f"{whole(found.compared)} losses equal"
+    if found.same == "rounding":
+        return "losses differ by rounding only"
     return f"losses differ by {small_percent(found.largest)}" if found.largest else "losses differ"
 
 
@@ -167,7 +169,7 @@ def _best(answer: Answer, width: int | None) -> Iterator[str]:
     yield from wrapped(f"Best: {best.arm.label}", width, hang=INDENT)
     yield from wrapped(f"{_ratio(best)}; {EFFECT_WORDS[best.effect]}.", width, INDENT, "")
     if best.settings:
-        yield "To keep it, write"
+        yield "To keep it in the script:"
     for name, value in best.settings.items():
         yield from wrapped(KNOBS[name].words(value), width, INDENT)
     yield from _changes(answer)

@@ -44,8 +44,7 @@ def _told(known: Calibration, where: str = "") -> Result:
         f"{number(prices.cpu_flops)}FLOP/s a core, memory {rate(prices.memory_bytes_per_second)}; a worker "
         f"starts in {seconds(prices.worker_start_seconds)}, a batch takes "
         f"{seconds(prices.worker_batch_seconds)} to prepare and "
-        f"{seconds(prices.worker_transport_seconds)} to transfer"
-        + (f"; kept in {where}" if where else ""),
+        f"{seconds(prices.worker_transport_seconds)} to transfer" + (f"; kept in {where}" if where else ""),
         machine=known.machine,
         time=known.time,
         **asdict(prices),

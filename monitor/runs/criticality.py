@@ -48,7 +48,7 @@ def read_places(raw: Any) -> Places:
     """From the meta; nothing where it is not what a probe writes."""
     try:
         found = msgspec.convert(raw, dict[str, Probed]) if isinstance(raw, dict) else {}
-    except msgspec.ValidationError:
+    except (msgspec.ValidationError, OverflowError):
         return ()
     sound = [(name, one) for name, one in found.items() if name.isidentifier() and one.is_sound]
     return tuple((name[:LONGEST_NAME], one) for name, one in sound[:MOST_PLACES])

@@ -90,7 +90,7 @@ class PersistentWorkers(LoaderKnob, Switch):
     as the order of the samples, would be others than before. Here one is drawn all the same."""
 
     name = "loader.persistent_workers"
-    written = "DataLoader(…, persistent_workers={flag}); from the second epoch on the order is another one"
+    written = "DataLoader(…, persistent_workers={flag}); the order differs from the second epoch on"
     unless = "the data set draws random numbers or keeps something: its workers go on where they were"
 
     def change(self, loader: Any, value: bool, outcome: Outcome) -> None:
@@ -152,7 +152,7 @@ class StartMethod(LoaderKnob):
 
 class BatchSize(LoaderKnob, Number):
     name = "loader.batch_size"
-    written = "DataLoader(…, batch_size={value}), and the learning rate with it"
+    written = "DataLoader(…, batch_size={value}), and scale the learning rate with it"
     takes = "1, 2, …"
     effect = CHANGES_TRAINING
     least = 1

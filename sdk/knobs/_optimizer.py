@@ -104,13 +104,13 @@ class _Arguments:
 
 class Fused(OptimizerArgument):
     name = "optimizer.fused"
-    written = "the optimizer's fused={flag}"
+    written = "Optimizer(…, fused={flag})"
     argument, excludes = "fused", "foreach"
 
 
 class Foreach(OptimizerArgument):
     name = "optimizer.foreach"
-    written = "the optimizer's foreach={flag}"
+    written = "Optimizer(…, foreach={flag})"
     argument, excludes = "foreach", "fused"
 
 

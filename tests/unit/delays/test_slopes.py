@@ -15,6 +15,7 @@ from sdk.delays.inject import Found
 from sdk.delays.plan import REACH, SETTLE, Block, Plan
 
 PLACES = ("data", "backward", "optimizer")
+HUGE = {"data": {"long": [[10**400, 1.0]], "delays": 10**400}}
 HOST, STEPS = 0.004, 16_000
 
 
@@ -223,7 +224,9 @@ def test_a_block_beside_a_checkpoint_is_compared_without_it() -> None:
     assert extra_ns(block, periods) == pytest.approx(1_000_000)
 
 
-@pytest.mark.parametrize("meta", [None, [], {"data": 1}, {"data": {"long": [[1]]}}, {"data": {"delays": -1}}])
+@pytest.mark.parametrize(
+    "meta", [None, [], {"data": 1}, {"data": {"long": [[1]]}}, {"data": {"delays": -1}}, HUGE]
+)
 def test_what_no_probe_wrote_is_nothing(meta: object) -> None:
     assert read_places(meta) == ()
 

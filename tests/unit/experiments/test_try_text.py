@@ -55,7 +55,7 @@ def test_what_was_tried_says_why_and_what_it_brought() -> None:
     assert "   faster ×1.8 (1.7–2.0), predicted ×1.8 (1.2–2.1)" in found
     assert "   memory +120 MiB; 60 losses equal: the training stays the same" in found
     assert "2. model.compiled=on\n   it failed: RuntimeError: no compiler" in found
-    assert "To keep it, write\n   DataLoader(…, num_workers=2)" in found
+    assert "To keep it in the script:\n   DataLoader(…, num_workers=2)" in found
 
 
 def test_a_trainer_is_told_its_options() -> None:
