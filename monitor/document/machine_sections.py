@@ -29,7 +29,7 @@ GPU: tuple[tuple[str, str, Text], ...] = (
 )
 WINDOWS: tuple[tuple[str, Callable[[Window], float | None], Text], ...] = (
     ("GPU use", lambda window: window.gpu_utilization_ratio, percent),
-    ("GPU without work", lambda window: window.starved_ratio, percent),
+    ("GPU idle", lambda window: window.starved_ratio, percent),
     ("GPU memory of the run", lambda window: window.device_memory_bytes, size),
     ("Memory of the process", lambda window: window.rss_bytes, size),
 )

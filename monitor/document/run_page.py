@@ -85,7 +85,7 @@ def _figures(dossier: Dossier) -> Iterator[tuple[str, str, str]]:
     if run.step.p50 is not None:
         yield seconds(run.step.p50), "median step", f"95 % within {seconds(run.step.p95)}"
     if run.starved_ratio is not None:
-        yield percent(run.starved_ratio), "GPU without work", "share of the step"
+        yield percent(run.starved_ratio), "GPU idle", "share of the step"
     if run.combined is not None and run.verdict is not None and run.verdict.kind == "fix":
         yield gain(run.combined.likely), "with all remedies", "predicted"
     if run.trend is not None and run.trend != "steady":

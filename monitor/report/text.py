@@ -183,7 +183,7 @@ def _about_training(remedy: Remedy) -> str:
     """What the remedy does to the training, what it costs, and what not to do."""
     effect = f"Effect: {EFFECT_WORDS[remedy.effect]}." if remedy.effect else ""
     price = f"Price: {remedy.price}." if remedy.price else ""
-    avoid = f"Not: {remedy.avoid[:1].lower()}{remedy.avoid[1:]}" if remedy.avoid else ""
+    avoid = f"Avoid: {remedy.avoid[:1].lower()}{remedy.avoid[1:]}" if remedy.avoid else ""
     return " ".join(part for part in (effect, price, avoid) if part)
 
 
