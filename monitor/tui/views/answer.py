@@ -124,7 +124,7 @@ def _silent(frame: Frame) -> Answer:
 def _last_known(host: HostFrame, snapshot: Snapshot) -> tuple[str, str]:
     old = units.duration(host.age)
     last = next((f.title for f in snapshot.findings if f.severity != "healthy"), "nothing found")
-    return f"{host.label} has sent nothing for {old}: the data below is out of date.", f"{old} ago: {last}"
+    return f"{host.label} has sent nothing for {old}: what follows is old.", f"{old} ago: {last}"
 
 
 def _starved(starved: Starved) -> str:
