@@ -33,6 +33,7 @@ PLACEHOLDERS = {"RUN": "last", "A": "last~1", "B": "last", "…": ""}
 """What stands for something of the reader's → what the tests have there."""
 
 PARSED_ONLY = {
+    r".*--prometheus": "needs a Prometheus: tests/integration/fleet",
     r"run .*-- torchrun|run -- python -m package": "starts what the reader has: tests/integration/sdk",
     r"run --track|track": "needs a tracker: tests/frameworks",
     r"analyze|try .*-- |boost": "takes minutes: tests/integration/experiments and advice",

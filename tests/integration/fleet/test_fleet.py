@@ -16,6 +16,7 @@ import pytest
 from monitor.fleet.fleet import Fleet
 from monitor.model.errors import UserError
 from monitor.model.history import RunRecord
+from monitor.model.run import Run
 from tests.conftest import PATIENCE, require_program, wait_for
 from tests.integration.daemon.process import GPUMON, Daemon, clean_environment
 from tests.integration.fleet.site import NODES, RANKS, Machine, machines, training
@@ -95,8 +96,15 @@ def test_the_run_is_one_and_its_slow_machine_is_named(site: Site) -> None:
     assert "distributed.straggler" not in _ids(record), "the machine is the cause, not one of its ranks"
 
 
+def _compared(fleet: Fleet) -> Run | None:
+    """The run, once every machine has enough steps to be compared."""
+    run = fleet.record("ddp").run
+    return run if all(node.wait_share is not None for node in run.nodes) else None
+
+
 def test_skew_waiting_and_waste(site: Site) -> None:
-    run = Fleet(site.prometheus).record("ddp").run
+    fleet = Fleet(site.prometheus)
+    run = wait_for(lambda: _compared(fleet), every=1.0)
     by_name = {node.name: node for node in run.nodes}
     slow = by_name.pop(site.nodes[SLOW].name)
     assert slow.skew_ratio is not None and slow.skew_ratio > 1.5

@@ -173,7 +173,7 @@ def test_gpus_appear_and_disappear(nvml: StandIn, open_reader: Open) -> None:
     nvml.count = 3
     assert len(reader.until(lambda a: len(a.gpus) == 3 and all_ok(a)).gpus) == 3
     nvml.count = 1
-    shown = reader.until(lambda a: "any more" in (a.gpus[-1].state_detail or ""))
+    shown = reader.until(lambda a: "no longer lists" in (a.gpus[-1].state_detail or ""))
     assert states(shown) == ["ok", "lost", "lost"], "a GPU that went is said to be lost, not hidden"
 
 
@@ -183,7 +183,7 @@ def test_a_gpu_in_the_middle_goes_and_the_numbers_shift(nvml: StandIn, open_read
     reader.read()
     nvml.gpu(1).become(last)
     nvml.count = 2
-    shown = reader.until(lambda a: "any more" in (a.gpus[-1].state_detail or ""))
+    shown = reader.until(lambda a: "no longer lists" in (a.gpus[-1].state_detail or ""))
     assert [(gpu.uuid, gpu.state) for gpu in shown.gpus] == [(first, "ok"), (last, "ok"), (middle, "lost")]
 
 
@@ -193,7 +193,7 @@ def test_a_lost_gpu_the_driver_lists_no_more_is_still_shown(nvml: StandIn, open_
     nvml.gpu(2).lose()
     reader.read()
     nvml.count = 2
-    shown = reader.until(lambda a: "any more" in (a.gpus[-1].state_detail or ""))
+    shown = reader.until(lambda a: "no longer lists" in (a.gpus[-1].state_detail or ""))
     assert states(shown) == ["ok", "ok", "lost"] and shown.gpus[2].uuid == nvml.gpu(2).uuid
     nvml.gpu(2).find()
     nvml.count = 3

@@ -165,7 +165,7 @@ def test_a_script_that_profiles_itself_is_not_disturbed(
     head = read_ring(next(job.rings.glob("*.ring"))).header.head
     wait_for(lambda: read_ring(next(job.rings.glob("*.ring"))).header.head > head + 3)
     assert main(["profile", "job", "-o", str(job.folder / "t.json")]) == EXIT_FAILED
-    assert "profiles itself" in capsys.readouterr().err
+    assert "its own profiler" in capsys.readouterr().err
     assert ("aten::linear" in names_of(its_own(job))) == (state == "record"), "one that warms up has nothing"
     assert not (job.folder / "t.json").exists() and left_behind(job) == []
 
@@ -175,7 +175,7 @@ def test_ours_makes_way_for_the_scripts_own(job: Job) -> None:
     wait_for(lambda: taking(job))
     job.say("record")
     _, errors = asked.communicate(timeout=120)
-    assert asked.returncode == EXIT_FAILED and "profiles itself" in errors
+    assert asked.returncode == EXIT_FAILED and "its own profiler" in errors
     assert "aten::linear" in names_of(its_own(job)) and left_behind(job) == []
 
 

@@ -151,7 +151,7 @@ def test_an_interpreter_that_cannot_measure_says_why(
     monkeypatch.setattr(measure, "busy_share", lambda: 0.0)
     with pytest.raises(measure.NotMeasured, match=said):
         measure.measure(str(python))
-    with pytest.raises(measure.NotMeasured, match="no answer"):
+    with pytest.raises(measure.NotMeasured, match="did not answer"):
         measure.measure(str(tmp_path / "nowhere"))
 
 

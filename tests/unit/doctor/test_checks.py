@@ -301,7 +301,7 @@ def test_the_socket_in_all_its_states(context: Context, tmp_path: Path) -> None:
     assert path is not None
     assert "can be created" in service.unix_socket(context).detail
     path.write_text("")
-    complains(service.unix_socket(context), "FAIL", "no socket")
+    complains(service.unix_socket(context), "FAIL", "is not a socket")
     path.unlink()
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(path))
