@@ -29,7 +29,7 @@ def test_the_demo_names_the_cause_and_shows_what_it_gained(tmp_path: Path) -> No
     assert "gpumon says: input." in text
     for line in ("one remedy, predicted", "one remedy, realised", "everything, realised"):
         assert re.search(rf"{line} +×[1-9]", text), text
-    assert all(len(line) <= 100 for line in text.splitlines())
+    assert all(len(line) <= 100 for line in text.splitlines() if str(tmp_path) not in line)
     for name in ("demo.html", "demo-compare.html"):
         assert "<html" in (tmp_path / name).read_text(encoding="utf-8") and str(tmp_path / name) in text
     assert list(tmp_path.glob("gpumon-demo-*")) == []
