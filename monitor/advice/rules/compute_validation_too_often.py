@@ -69,7 +69,8 @@ def _device_share(run: RunContext) -> float:
     if run.lanes is not None:
         return run.lanes.share("validate")
     time = run.device.time if run.device else {}
-    return time.get("validate", 0.0) / sum(time.values()) if time else 1.0
+    total = sum(time.values())
+    return time.get("validate", 0.0) / total if total > 0 else 1.0
 
 
 def _effect(job: SideJob) -> Effect:
