@@ -24,6 +24,8 @@ from sdk import ring
 
 TOGETHER = 2.5
 """Seconds until every rank has seen its request: each checks once a second, after a step."""
+REMOVALS, REMOVAL_SECONDS = 20, 0.05
+"""How often removing the folder is tried, and the wait in between: an answer takes far less than a second."""
 State = Literal["requested", "taking", "written", "refused", "gone"]
 STATES: dict[str, State] = {ring.TAKING: "taking", ring.WRITTEN: "written", ring.REFUSED: "refused"}
 _LEVEL = 3
@@ -148,8 +150,16 @@ class ProfileRequest:
     def close(self) -> None:
         os.close(self._fd)
         if self._placed:
-            shutil.rmtree(self.folder, ignore_errors=True)
+            self._remove()
             self._placed = False
+
+    def _remove(self) -> None:
+        """The rank may write its answer at this very moment, so that the folder is not empty in the end."""
+        for _ in range(REMOVALS):
+            shutil.rmtree(self.folder, ignore_errors=True)
+            if not self.folder.exists():
+                return
+            time.sleep(REMOVAL_SECONDS)
 
 
 def make_wish(

@@ -123,6 +123,9 @@ class Requests:
         self._end()
 
     def _refuse(self, reason: str) -> None:
+        """Once: whoever asked removes the folder when told, and a second answer would leave part of it."""
+        if self._request is None:
+            return
         self._end()
         if self._box is not None:
             self._box.answer(ring.REFUSED, reason)
