@@ -9,7 +9,7 @@ from docs.tools.demo_picture.transcript import Line, Piece, Transcript
 
 ROWS, CELL, ROW = 30, 7.8, 17.0
 MARGIN = 16.0
-LONGEST, SLOWER, HOLD = 0.35, 1.6, 6.0
+LONGEST, SLOWER, HOLD = 0.12, 1.2, 6.0
 """The longest pause between two pictures, how much longer a picture with new sentences stays, and how long the
 end does, in seconds: nobody waits for a training in a picture."""
 COLORS = {
