@@ -14,6 +14,7 @@ from tests.benchmarks.diagnosis import steadiness
 from tests.benchmarks.diagnosis.measure import Result
 
 DOCS = Path(__file__).parents[3] / "docs" / "benchmarks"
+FIRST_LOOKS = Path(__file__).with_name("first_looks.json")
 COMMAND = "python -m tests.benchmarks diagnosis"
 SETS: dict[str, Callable[[Result], bool]] = {
     "old corpus": lambda one: not one.library and not one.fresh,
@@ -107,6 +108,7 @@ def page(
         "",
         *_table(summary),
         *_missing(missing),
+        *_first_looks(),
         *_changes(changes),
         *_verdicts(verdicts),
     ]
@@ -152,6 +154,17 @@ def _missing(scripts: list[str]) -> list[str]:
         "",
         f"**Not measured in this round: {len(scripts)} cases** ({', '.join(dict.fromkeys(scripts))}).",
     ]
+
+
+def _first_looks() -> list[str]:
+    """What earlier first looks gave: those scripts are in the old corpus now."""
+    lines = [
+        f"- {one['date']}, {one['causes']} causes and {one['healthy']} healthy ({one['scripts']}): "
+        f"{_percent(one['top1'])} named first, {_percent(one['realised_inside_range'])} of "
+        f"{one['predictions']} gains inside the range, {one['false_alarms']} false alarms"
+        for one in json.loads(FIRST_LOOKS.read_text())
+    ]
+    return ["", "Earlier first looks, at scripts that are in the old corpus now:", "", *lines]
 
 
 def _changes(changes: Kept) -> list[str]:
