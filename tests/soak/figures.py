@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -17,6 +18,9 @@ FORMER_SECONDS, FORMER_SHARE = 600.0, 0.6
 beside the new one."""
 MOST_GROWTH = 1 << 20
 """Bytes per hour, after warm-up."""
+FLOOR_SECONDS = 60.0
+"""Within a tick memory goes up and down by some MiB, which hides a slope of 1 MiB/h for hours; the lowest
+reading of each minute is what stays."""
 MOST_P99_SECONDS = 0.2
 
 
@@ -31,6 +35,11 @@ class Figures:
     minutes: float
     resident: int
     growth_per_hour: float
+    """Of the floor."""
+    growth_error: float
+    """Its standard error."""
+    line_growth_per_hour: float
+    """Of all readings, ups and downs within a tick included."""
     former_growth_per_hour: float
     cpu_ratio: float
     missed_ticks: int
@@ -70,7 +79,9 @@ def judge(
     return Figures(
         minutes=(warm[-1].seconds - warm[0].seconds) / 60,
         resident=warm[-1].resident,
-        growth_per_hour=slope(warm) * 3600,
+        growth_per_hour=slope(floor(warm)) * 3600,
+        growth_error=slope_error(floor(warm)) * 3600,
+        line_growth_per_hour=slope(warm) * 3600,
         former_growth_per_hour=median_slope(former[int(len(former) * FORMER_SHARE) :]) * 3600,
         cpu_ratio=(warm[-1].cpu - warm[0].cpu) / (warm[-1].seconds - warm[0].seconds),
         missed_ticks=int(daemon.metric("gpumon_ticks_missed_total") or 0),
@@ -89,6 +100,24 @@ def slope(samples: list[Sample]) -> float:
     """Bytes per second: least-squares line."""
     seconds, resident = [one.seconds for one in samples], [float(one.resident) for one in samples]
     return statistics.linear_regression(seconds, resident).slope
+
+
+def slope_error(samples: list[Sample]) -> float:
+    """Standard error of that slope, from how far the samples are from their line."""
+    seconds, resident = [one.seconds for one in samples], [float(one.resident) for one in samples]
+    line = statistics.linear_regression(seconds, resident)
+    apart = [y - line.slope * x - line.intercept for x, y in zip(seconds, resident, strict=True)]
+    deviation = math.sqrt(sum(one**2 for one in apart) / (len(apart) - 2))
+    return deviation / (math.sqrt(len(seconds)) * statistics.pstdev(seconds))
+
+
+def floor(samples: list[Sample]) -> list[Sample]:
+    """The lowest of each minute; of shorter parts where it lasted less than ten."""
+    part_seconds = min(FLOOR_SECONDS, (samples[-1].seconds - samples[0].seconds) / 10)
+    parts: dict[int, list[Sample]] = {}
+    for sample in samples:
+        parts.setdefault(int(sample.seconds // part_seconds), []).append(sample)
+    return [min(part, key=lambda one: one.resident) for part in parts.values()]
 
 
 def median_slope(samples: list[Sample]) -> float:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.soak import report
 from tests.soak.__main__ import soak
-from tests.soak.figures import Sample, median_slope, slope
+from tests.soak.figures import Sample, floor, median_slope, slope, slope_error
 
 
 @pytest.mark.slow
@@ -21,9 +21,11 @@ def test_a_short_soak_reads_what_was_written(tmp_path: Path) -> None:
 
 def test_growth_is_found_in_what_comes_and_goes() -> None:
     """GIVEN memory that jumps up and down, growing or not WHEN it is judged THEN only growth counts."""
-    jumps = [8 << 20 if (at // 60) % 2 else 0 for at in range(600)]
+    jumps = [8 << 20 if (at // 7) % 2 else 0 for at in range(600)]
     flat = [Sample(float(at), (90 << 20) + jump, 0.0) for at, jump in enumerate(jumps)]
     growing = [one._replace(resident=one.resident + int(one.seconds * 10_000)) for one in flat]
     assert slope(growing) - slope(flat) == pytest.approx(10_000)
+    assert slope(floor(flat)) == slope_error(floor(flat)) == 0.0
+    assert slope(floor(growing)) == pytest.approx(10_000, rel=0.05)
     steady = [Sample(float(at), 90 << 20, 0.0) for at in range(600)]
     assert slope(steady) == median_slope(steady) == 0.0

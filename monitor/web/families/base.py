@@ -115,9 +115,10 @@ ENDED_KEPT_SECONDS = 300.0
 
 
 def make_scene(snapshot: Snapshot, own: Own, limits: Limits) -> Scene:
-    """Apply the caps: ended runs are left out before live ones, and of an owner with many before one with few."""
+    """Apply the caps: runs that ended are left out before live ones, those that ended first before all, and those
+    of an owner with many before those of one with few."""
     present = [run for run in snapshot.runs if not _long_ended(run, snapshot.time)]
-    present.sort(key=lambda run: (run.ended is not None, -run.started))
+    present.sort(key=lambda run: (run.ended is not None, -(run.ended or run.started)))
     live = fair_share([run for run in present if run.ended is None], _owner, limits.runs)
     over = fair_share([run for run in present if run.ended is not None], _owner, limits.runs - len(live))
     runs = (*live, *over)

@@ -330,6 +330,21 @@ def test_trouble_with_rings_is_counted_by_owner_and_bounded() -> None:
     assert sum(counted) == 10_000 and len(counted) < 300
 
 
+def test_a_long_run_that_has_just_ended_is_scraped_once_more() -> None:
+    """GIVEN more short runs that are over than may be shown WHEN a run older than all of them ends THEN it is
+    shown: its last figures are wanted."""
+    base = scene.snapshot().runs[0]
+    short = [
+        msgspec.structs.replace(base, id=f"s{at}", started=scene.NOW - 90 + at, ended=scene.NOW - 89 + at)
+        for at in range(50)
+    ]
+    long = msgspec.structs.replace(base, id="long", started=scene.NOW - 5000, ended=scene.NOW - 1)
+    crowd = msgspec.structs.replace(scene.snapshot(), runs=(*short, long))
+    page = render(crowd, limits=Limits(runs=10))
+    shown = {dict(pairs)["run"] for (name, pairs) in samples(page) if name == "gpumon_run_info"}
+    assert "long" in shown and len(shown) == 10
+
+
 def test_who_has_most_runs_is_left_out_first() -> None:
     """GIVEN a user with far more runs than may be shown WHEN another has two THEN both of those are."""
     base = scene.snapshot().runs[0]
