@@ -112,11 +112,13 @@ def slope_error(samples: list[Sample]) -> float:
 
 
 def floor(samples: list[Sample]) -> list[Sample]:
-    """The lowest of each minute; of shorter parts where it lasted less than ten."""
-    part_seconds = min(FLOOR_SECONDS, (samples[-1].seconds - samples[0].seconds) / 10)
+    """The lowest of each minute; of ten parts where it lasted less than ten minutes."""
+    begin, length = samples[0].seconds, samples[-1].seconds - samples[0].seconds
+    count = max(10, int(length // FLOOR_SECONDS))
     parts: dict[int, list[Sample]] = {}
     for sample in samples:
-        parts.setdefault(int(sample.seconds // part_seconds), []).append(sample)
+        at = int((sample.seconds - begin) / length * count)
+        parts.setdefault(min(at, count - 1), []).append(sample)
     return [min(part, key=lambda one: one.resident) for part in parts.values()]
 
 
