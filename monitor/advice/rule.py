@@ -34,6 +34,8 @@ class Advice:
     """A second clause of the title, shown if there is room for it."""
     change: str = ""
     """The remedy as an applicable diff or a command; empty if only words will do."""
+    knobs: Mapping[str, str] = field(default_factory=dict)
+    """The remedy as settings that `gpumon try` can make from outside; empty if there are none."""
     effect: Effect | None = None
     """What the remedy does to the training."""
     price: str = ""

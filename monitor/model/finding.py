@@ -57,6 +57,8 @@ class Remedy(Struct, frozen=True):
     user's own lines after ``-`` and their replacement after ``+``, indented relative to the first of them."""
     settings: tuple[str, ...] = ()
     """The configuration it changes ("loader.num_workers"), to tell later whether it was applied."""
+    knobs: dict[str, str] = {}
+    """Knob → value: the same as settings that `gpumon try` can make from outside."""
     effect: Effect | None = None
     """None: not known, or not about training."""
     price: str = ""

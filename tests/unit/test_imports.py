@@ -45,7 +45,7 @@ ARROWS = {
     "client": {"model"},
     "document": {"model", "catalog", "comparison", "store"},
     "report": {"model", "client", "pipeline", "store", "terminal"},
-    "experiments": {"model", "comparison", "report", "store"},
+    "experiments": {"model", "advice", "comparison", "report", "store"},
     "web": {"model", "catalog", "comparison", "document", "store"},
     "tui": {"model", "client", "catalog", "comparison", "fleet", "pipeline", "store"},
     "doctor": {"model", "calibration", "client", "host"},

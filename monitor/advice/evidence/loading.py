@@ -148,6 +148,11 @@ def with_workers(run: RunContext, count: int) -> str:
     return edits.keywords(run, "loader", **values)
 
 
+def worker_knobs(count: int) -> dict[str, str]:
+    """The same for an experiment: workers are kept between epochs."""
+    return {"loader.num_workers": str(count)} | ({"loader.persistent_workers": "on"} if count else {})
+
+
 def best_workers(run: RunContext) -> tuple[int, float]:
     """The best number of workers according to the model, and the step period with it."""
     cores = int(run.cores or 1)

@@ -33,7 +33,8 @@ def check(run: RunContext) -> Advice | None:
         f"({units.percent(share)} of the step) run in float32",
         remedy="Run forward and loss under autocast with bfloat16 (no scaler needed); watch the loss for "
         "the first epochs." + frameworks.setting(run, "amp"),
-        effect="rounding",
+        knobs={"precision.autocast": "bf16"},
+        effect="changes_training",
         price="activations in 16 bits: about three decimal digits",
         avoid="float16 without a gradient scaler; bfloat16 needs none.",
         evidence={

@@ -52,6 +52,7 @@ def check(run: RunContext) -> Advice | None:
         remedy="Remove set_detect_anomaly(True) (or keep it for the steps around a NaN only)."
         + frameworks.setting(run, "anomaly"),
         change=edits.first_argument(run, "anomaly", "False"),
+        knobs={"anomaly": "off"},
         effect="identical",
         evidence={"compute_share": share, "anomaly": True},
         gain=DOUBT.of(lambda factor: _untraced(run, min(max(LEAST_GAIN_LEFT, left), factor * left))),

@@ -51,6 +51,7 @@ def check(run: RunContext) -> Advice | None:
         remedy=f"Raise batch_size from {batch} to {suggested} "
         f"(about {units.percent(TARGET_MEMORY)} of {units.size(total)}), and the learning rate with it.",
         change=edits.keywords(run, "loader", batch_size=str(suggested)),
+        knobs={"loader.batch_size": str(suggested)},
         effect="changes_training",
         price="device memory; the learning rate may have to follow the batch",
         evidence={

@@ -32,6 +32,7 @@ def check(run: RunContext) -> Advice | None:
         title=f"The model is not compiled: forward and backward are {units.percent(share)} of the step",
         remedy="Compile the model once before the loop; the first iterations take longer and do not count."
         + frameworks.setting(run, "compile"),
+        knobs={"model.compiled": "on"},
         effect="rounding",
         price="compilation in the first steps",
         evidence={"compute_share": share, "compile_used": False},

@@ -36,6 +36,7 @@ def check(run: RunContext) -> Advice | None:
         f"({units.percent(share)} of the step is compute)",
         remedy="Switch cudnn.benchmark on before the first forward.",
         change=edits.inserted(run, "torch.backends.cudnn.benchmark = True"),
+        knobs={"cudnn.benchmark": "on"},
         effect="rounding",
         evidence={"compute_share": share, "benchmark": False, "shapes_fixed": True},
         gain=LEFT.of(lambda left: compute_change(run, left)),

@@ -48,6 +48,7 @@ def check(run: RunContext) -> Advice | None:
         remedy='Launch less: `torch.compile(model, mode="reduce-overhead")` (CUDA graphs)'
         + (f", or batch_size {run.batch_size} → {larger}" if larger else "")
         + "; few large operations instead of many small ones.",
+        knobs={"model.compiled": "on"},
         effect="rounding",
         evidence={
             "starved_ratio": device.starved_ratio,

@@ -46,6 +46,7 @@ def check(run: RunContext) -> Advice | None:
         f"{units.seconds(job.seconds)} a step{job.where}",
         remedy=_remedy(job, kind) + frameworks.setting(run, "log", every=job.less_often),
         change=job.guarded(job.less_often),
+        knobs={"log.every": str(job.less_often)},
         effect=job.effect or "identical",
         price=f"one record every {job.less_often} steps",
         evidence={

@@ -53,6 +53,7 @@ def check(run: RunContext) -> Advice | None:
         f"{units.seconds(cost)} a step",
         remedy=_remedy(name, better, groups if many else 0) + frameworks.setting(run, "optimizer"),
         change=_change(run, name, better),
+        knobs={f"optimizer.{better.removesuffix('=True')}": "on"},
         effect="rounding",
         evidence={
             "optimizer": name,

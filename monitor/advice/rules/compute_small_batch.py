@@ -58,6 +58,7 @@ def check(run: RunContext) -> Advice | None:
         f"fixed cost then carries {factor} times the samples."
         + frameworks.setting(run, "batch", batch=larger),
         change=edits.keywords(run, "loader", batch_size=str(larger)),
+        knobs={"loader.batch_size": str(larger)},
         effect="changes_training",
         price="memory; the learning rate may have to follow the batch",
         evidence={

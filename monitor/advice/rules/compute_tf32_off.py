@@ -38,6 +38,7 @@ def check(run: RunContext) -> Advice | None:
             'torch.set_float32_matmul_precision("high")',
             "torch.backends.cudnn.allow_tf32 = True",
         ),
+        knobs={"precision.matmul_tf32": "on"},
         effect="rounding",
         price="products of float32 with about three decimal digits",
         evidence={"compute_share": share, "matmul_tf32": False, "gpu": run.setting("gpu_name")},

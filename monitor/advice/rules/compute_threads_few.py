@@ -43,6 +43,7 @@ def check(run: RunContext) -> Advice | None:
         f"forward and backward are {units.percent(share)} of the step",
         remedy=f"Let torch use the cores: torch.set_num_threads({most}).",
         change=edits.first_argument(run, "threads", str(most)),
+        knobs={"threads.torch": str(most)},
         effect="rounding",
         evidence={"torch_threads": threads, "cores": cores, "compute_share": share},
         gain=Bounds(low=LEAST_LEFT, likely=1.0 - SCALING * (1.0 - ideal), high=ideal).of(

@@ -59,6 +59,7 @@ def check(run: RunContext) -> Advice | None:
         "at the start.",
         change=edits.first_argument(run, "threads", str(fit))
         or edits.inserted(run, f"torch.set_num_threads({fit})"),
+        knobs={"threads.torch": str(fit)},
         effect="rounding",
         evidence={
             "torch_threads": threads,

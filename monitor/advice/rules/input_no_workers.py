@@ -43,6 +43,7 @@ def check(run: RunContext) -> Advice | None:
         + _cheaper(run)
         + frameworks.setting(run, "workers", workers=workers),
         change=loading.with_workers(run, workers),
+        knobs=loading.worker_knobs(workers),
         effect=loading.effect_of_workers(run),
         price="memory of a process for each worker",
         evidence={

@@ -52,6 +52,7 @@ def check(run: RunContext) -> Advice | None:
         remedy=f"Raise prefetch_factor from {prefetch} to {better}, so that a slow batch is covered by "
         "stock.",
         change=edits.keywords(run, "loader", prefetch_factor=str(better)),
+        knobs={"loader.prefetch_factor": str(better)},
         effect="identical",
         price="memory for the batches that wait",
         evidence={

@@ -81,6 +81,7 @@ def check(run: RunContext) -> Advice | None:
             else "no more than the free cores."
         ),
         change=loading.with_workers(run, best),
+        knobs=loading.worker_knobs(best),
         effect=loading.effect_of_workers(run),
         evidence={
             "num_workers": workers,
@@ -138,6 +139,7 @@ def _crowded(run: RunContext, workers: int, cores: float) -> Advice | None:
         remedy=f"Use num_workers={enough}: the other {workers - enough} processes take memory, start-up time "
         "and the cores the model computes on.",
         change=loading.with_workers(run, enough),
+        knobs=loading.worker_knobs(enough),
         effect=loading.effect_of_workers(run),
         evidence={
             "num_workers": workers,

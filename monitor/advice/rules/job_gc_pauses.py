@@ -49,6 +49,7 @@ def check(run: RunContext) -> Advice | None:
         change=edits.removed(job.spot.file, job.spot.line, job.spot.code)
         if job.spot and job.spot.removable
         else "",
+        knobs={"gc.collect": "off"} if explicit else {"gc.freeze": "on"},
         effect="identical",
         price="memory that is only freed when Python collects on its own",
         evidence={

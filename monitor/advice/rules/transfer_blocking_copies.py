@@ -36,6 +36,7 @@ def check(run: RunContext) -> Advice | None:
         title=f"Blocking copies to the GPU: {units.whole(blocking)} a step, "
         f"{units.seconds(cost)} ({units.percent(share)})",
         remedy=f"Copy with non_blocking=True{pin}, so that it overlaps with the previous step's compute.",
+        knobs={"loader.pin_memory": "on", "transfer.non_blocking": "on"},
         effect="identical",
         evidence={
             "blocking_per_step": blocking,

@@ -34,6 +34,7 @@ def check(run: RunContext) -> Advice | None:
         f"and copies take {units.percent(share)} of the step",
         remedy="Set pin_memory=True in the DataLoader and copy with non_blocking=True.",
         change=edits.keywords(run, "loader", pin_memory="True"),
+        knobs={"loader.pin_memory": "on"},
         effect="identical",
         price="host memory that cannot be swapped out",
         evidence={"pin_memory": False, "pageable_per_step": pageable, "transfer_share": share},

@@ -5,11 +5,13 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from monitor.experiments.arm import Arm, read_arm, together
+from monitor.experiments.arm import EFFECTS, Arm, read_arm, together
 from monitor.experiments.candidates import candidates, from_findings
 from monitor.model.errors import UserError
 from monitor.model.finding import Finding, Remedy
+from sdk.knobs.catalog import KNOBS
 from tests import scene
+from tests.unit.advice.test_rules import CASES, findings_of
 
 
 def test_settings_that_belong_together() -> None:
@@ -38,32 +40,11 @@ def test_what_contradicts_is_left_out() -> None:
     assert together(arms).settings == {"optimizer.fused": "on", "gc.collect": "off"}
 
 
-@pytest.mark.parametrize(
-    ("rule", "summary", "settings"),
-    [
-        (
-            "input.no_workers",
-            "Give the DataLoader 2 workers (num_workers=2; …",
-            {"loader.num_workers": "2", "loader.persistent_workers": "on"},
-        ),
-        (
-            "input.too_few_workers",
-            "Raise num_workers from 1 to 6: making a sample waits",
-            {"loader.num_workers": "6", "loader.persistent_workers": "on"},
-        ),
-        ("input.too_many_workers", "Use num_workers=0: samples are cheap", {"loader.num_workers": "0"}),
-        ("compute.optimizer_unfused", "Give Adam fused=True", {"optimizer.fused": "on"}),
-        (
-            "compute.threads_oversubscribed",
-            "Use 2 threads: OMP_NUM_THREADS=2, or torch.set_num_threads(2)",
-            {"threads.torch": "2"},
-        ),
-        ("compute.sleep", "Remove the sleep", None),
-    ],
-)
-def test_a_remedy_that_is_a_knob(rule: str, summary: str, settings: dict[str, str] | None) -> None:
-    found = from_findings((Finding(rule, "warning", "title", remedy=Remedy(summary)),))
-    assert [arm.settings for arm in found] == ([settings] if settings else [])
+def test_a_remedy_that_is_a_knob() -> None:
+    knobs = {"loader.num_workers": "2", "loader.persistent_workers": "on"}
+    with_knobs = Finding("input.no_workers", "warning", "title", remedy=Remedy("Use 2", knobs=knobs))
+    without = Finding("compute.sleep", "warning", "title", remedy=Remedy("Remove the sleep"))
+    assert [arm.settings for arm in from_findings((without, with_knobs))] == [knobs]
 
 
 def test_where_a_first_look_suggests_nothing_the_usual_is_tried() -> None:
@@ -76,3 +57,20 @@ def test_where_a_first_look_suggests_nothing_the_usual_is_tried() -> None:
     assert [arm.label for arm in candidates((), quick, 2, 1)] == [
         "loader.num_workers=2 loader.persistent_workers=on"
     ]
+
+
+@pytest.mark.parametrize("id", sorted(CASES))
+def test_rules_and_knobs_say_the_same_about_the_training(id: str) -> None:
+    """A remedy that can be tried is never called milder than its knobs are, and its values are valid."""
+    for finding in findings_of(CASES[id][0], id):
+        for name, value in finding.remedy.knobs.items():
+            KNOBS[name].read(value)
+        if finding.remedy.knobs:
+            assert finding.remedy.effect is not None
+            arm = Arm(finding.remedy.knobs)
+            assert EFFECTS.index(finding.remedy.effect) >= EFFECTS.index(arm.effect)
+
+
+def test_the_rules_of_a_first_look_can_be_tried() -> None:
+    tried = {id for id, (sick, _) in CASES.items() if any(one.remedy.knobs for one in findings_of(sick, id))}
+    assert tried >= {"input.no_workers", "compute.optimizer_unfused", "compute.anomaly_mode", "job.gc_pauses"}
