@@ -28,18 +28,24 @@ $(VENV)/.docs: $(DEPENDS)
 	@$(PYTHON) .ci/install.py $(VENV) -c constraints.txt -e '.[docs]'
 	@touch $@
 
-# Most of a test's time is spent waiting for processes: three files at a time, each in one process. Tests that
-# compare the times of real trainings come after the others, two files at a time.
+# Most of a test's time is spent waiting for processes: three files at a time, each in one process, the longest first
+# (docs/testing.md). Tests that compare the times of real trainings come after the others, two files at a time.
 PYTEST   := $(BIN)/python -m pytest
-TOGETHER := $(PYTEST) -n 3 --dist loadfile
-TIMED    := $(PYTEST) -n 2 --dist loadfile
+FILES    := --dist loadfile --no-loadscope-reorder -o junit_family=xunit1
+TOGETHER := $(PYTEST) -n 3 $(FILES)
+TIMED    := $(PYTEST) -n 2 $(FILES)
 
-# Failures are run once more with nothing beside them: a crowded machine is no reason to fail.
-AGAIN    := { echo 'make: once more, alone:'; $(PYTEST) --last-failed --last-failed-no-failures none -v; }
+# Every child process would compile all it imports anew.
+unexport PYTHONDONTWRITEBYTECODE
+
+# Failures (status 1) are run once more with nothing beside them: a crowded machine is no reason to fail. Anything else
+# that went wrong stays wrong.
+AGAIN    := { test $$? = 1 && echo 'make: once more, alone:' && \
+              $(PYTEST) --last-failed --last-failed-no-failures none -v; }
 
 test: lint
-	$(TOGETHER) -m 'not timed' || $(AGAIN)
-	$(TIMED) -m timed || $(AGAIN)
+	$(TOGETHER) -m 'not timed' --junitxml=out/tests/together.xml || $(AGAIN)
+	$(TIMED) -m timed --junitxml=out/tests/timed.xml || $(AGAIN)
 
 quick: lint
 	$(TOGETHER) -m 'not slow and not timed'
