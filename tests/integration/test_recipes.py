@@ -122,7 +122,7 @@ def tree(tmp_path: Path) -> Path:
     for name in COPIED:
         source = ROOT / name
         if source.is_dir():
-            shutil.copytree(source, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(source, tmp_path / name)  # with its bytecode, which is as good there
         else:
             shutil.copy(source, tmp_path / name)
     return tmp_path

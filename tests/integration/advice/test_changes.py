@@ -37,9 +37,10 @@ ROUNDING = 1e-3
 def check(script: Path, finding: dict[str, Any], folder: Path) -> None:
     """Apply a finding's change to a copy and compare the losses of both."""
     remedy = finding["remedy"]
-    changed = folder / f"changed_{script.stem}.py"
+    own, changed = folder / f"own_{script.stem}.py", folder / f"changed_{script.stem}.py"
+    own.write_text(script.read_text())
     changed.write_text(apply(script.read_text(), remedy["change"]))
-    before, after = losses(script, folder), losses(changed, folder)
+    before, after = losses(folder, own, changed)
     if remedy["effect"] == "identical":
         assert before == after, finding["id"]
     elif remedy["effect"] == "rounding":
