@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: grafana demo test quick lint docs bench bench-trainers faults fuzz sanitize soak clean
+.PHONY: grafana demo test together timed quick brief lint docs bench bench-trainers faults fuzz sanitize soak clean
 
 DEPENDS := pyproject.toml constraints.txt $(wildcard sdk/*/*.[ch])
 
@@ -43,11 +43,21 @@ unexport PYTHONDONTWRITEBYTECODE
 AGAIN    := { test $$? = 1 && echo 'make: once more, alone:' && \
               $(PYTEST) --last-failed --last-failed-no-failures none -v; }
 
-test: lint
+# Types are checked by one process, beside the tests.
+test: $(STAMP)
+	@$(MAKE) --no-print-directory -j 2 lint together
+	@$(MAKE) --no-print-directory timed
+
+quick: $(STAMP)
+	@$(MAKE) --no-print-directory -j 2 lint brief
+
+together: $(STAMP)
 	$(TOGETHER) -m 'not timed' --junitxml=out/tests/together.xml || $(AGAIN)
+
+timed: $(STAMP)
 	$(TIMED) -m timed --junitxml=out/tests/timed.xml || $(AGAIN)
 
-quick: lint
+brief: $(STAMP)
 	$(TOGETHER) -m 'not slow and not timed'
 
 lint: $(STAMP)

@@ -77,29 +77,29 @@ def _digest(files: Iterable[Path]) -> str:
 def _objects(compiler: str, torch: Path, folder: Path, work: Path) -> list[Path]:
     """One object per source, reused from earlier builds with the same source and headers."""
     headers = [*sorted(NATIVE.glob("*.h")), NVML / "nvml.h"]
-    compile_ = [compiler, *FLAGS, *_includes(torch)]
-    begin = _torchs_headers(compile_, folder)
+    kept = {
+        source: folder / f"{source.stem}-{_digest([source, *headers])}.o"
+        for source in sorted(NATIVE.glob("*.cpp"))
+    }
+    missing = [source for source, made in kept.items() if not made.exists()]
+    command = [compiler, *FLAGS, *_includes(torch)]
+    begin = _torchs_headers(command, work) if missing else work
 
-    def compiled(source: Path) -> Path:
-        kept = folder / f"{source.stem}-{_digest([source, *headers])}.o"
-        if not kept.exists():
-            made = work / f"{source.stem}.o"
-            _run(*compile_, "-include", str(begin), "-c", str(source), "-o", str(made))
-            made.replace(kept)
-        return kept
+    def compiled(source: Path) -> None:
+        made = work / f"{source.stem}.o"
+        _run(*command, "-include", str(begin), "-c", str(source), "-o", str(made))
+        made.replace(kept[source])
 
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        return list(pool.map(compiled, sorted(NATIVE.glob("*.cpp"))))
+        list(pool.map(compiled, missing))
+    return list(kept.values())
 
 
-def _torchs_headers(compile_: list[str], folder: Path) -> Path:
-    """A header that includes torch's, and beside it the same precompiled."""
-    header = folder / f"torch-{_digest([])}.h"
-    precompiled = header.with_suffix(".h.gch")
-    if not precompiled.exists():
-        header.write_text("".join(f"#include <{name}>\n" for name in HEADERS))
-        _run(*compile_, "-x", "c++-header", str(header), "-o", f"{precompiled}.part")
-        os.replace(f"{precompiled}.part", precompiled)
+def _torchs_headers(command: list[str], work: Path) -> Path:
+    """A header that includes torch's. The compiler finds it precompiled beside it: large, so not kept."""
+    header = work / "torch.h"
+    header.write_text("".join(f"#include <{name}>\n" for name in HEADERS))
+    _run(*command, "-x", "c++-header", str(header), "-o", f"{header}.gch")
     return header
 
 
