@@ -116,6 +116,16 @@ def losses(folder: Path, *scripts: Path, steps: int = 40) -> list[list[float]]:
     return [json.loads(target.read_text()) for target in targets]
 
 
+def without_and_with(script: Path, change: str, folder: Path) -> tuple[list[float], list[float]]:
+    """The losses of a script as it is, and with the change."""
+    source = script.read_text()
+    own, changed = folder / f"own_{script.name}", folder / f"changed_{script.name}"
+    own.write_text(source)
+    changed.write_text(apply(source, change))
+    before, after = losses(folder, own, changed)
+    return before, after
+
+
 def report(script: Path, folder: Path) -> dict[str, Any]:
     """What `gpumon run` says about a script."""
     (folder / "rings").mkdir(exist_ok=True)
