@@ -154,7 +154,7 @@ def python(tree: Path, *words: str, **environment: str) -> str:
 
 
 def passes(tree: Path, *tests: str, **environment: str) -> None:
-    python(tree, "-m", "pytest", "-q", "-x", *tests, **environment)
+    python(tree, "-m", "pytest", "-q", "-x", "--hypothesis-profile=few", *tests, **environment)
 
 
 @pytest.mark.slow
