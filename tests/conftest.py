@@ -19,8 +19,8 @@ from hypothesis import HealthCheck, settings
 
 from tests import durations
 
-# The same examples on every machine, with no deadline; `make fuzz` looks for new ones. A few are enough to see
-# whether a test still works.
+# The same examples on every machine, with no deadline; `make fuzz` looks for new ones. A few are enough to
+# see whether a test still works.
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 settings.register_profile("same", deadline=None, derandomize=True, database=None, suppress_health_check=SLOW)
 settings.register_profile("few", settings.get_profile("same"), max_examples=5)
