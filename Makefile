@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: grafana demo test quick lint docs bench bench-trainers faults fuzz sanitize soak clean
+.PHONY: grafana demo test together timed quick brief lint docs bench bench-trainers faults fuzz sanitize soak clean
 
 DEPENDS := pyproject.toml constraints.txt $(wildcard sdk/*/*.[ch])
 
@@ -28,20 +28,36 @@ $(VENV)/.docs: $(DEPENDS)
 	@$(PYTHON) .ci/install.py $(VENV) -c constraints.txt -e '.[docs]'
 	@touch $@
 
-# Most of a test's time is spent waiting for processes: three files at a time, each in one process. Tests that
-# compare the times of real trainings come after the others, two files at a time.
+# Most of a test's time is spent waiting for processes: three files at a time, each in one process, the longest first
+# (docs/testing.md). Tests that compare the times of real trainings come after the others, two files at a time.
 PYTEST   := $(BIN)/python -m pytest
-TOGETHER := $(PYTEST) -n 3 --dist loadfile
-TIMED    := $(PYTEST) -n 2 --dist loadfile
+FILES    := --dist loadfile --no-loadscope-reorder -o junit_family=xunit1
+TOGETHER := $(PYTEST) -n 3 $(FILES)
+TIMED    := $(PYTEST) -n 2 $(FILES)
 
-# Failures are run once more with nothing beside them: a crowded machine is no reason to fail.
-AGAIN    := { echo 'make: once more, alone:'; $(PYTEST) --last-failed --last-failed-no-failures none -v; }
+# Every child process would compile all it imports anew.
+unexport PYTHONDONTWRITEBYTECODE
 
-test: lint
-	$(TOGETHER) -m 'not timed' || $(AGAIN)
-	$(TIMED) -m timed || $(AGAIN)
+# Failures (status 1) are run once more with nothing beside them: a crowded machine is no reason to fail. Anything else
+# that went wrong stays wrong.
+AGAIN    := { test $$? = 1 && echo 'make: once more, alone:' && \
+              $(PYTEST) --last-failed --last-failed-no-failures none -v; }
 
-quick: lint
+# Types are checked by one process, beside the tests.
+test: $(STAMP)
+	@$(MAKE) --no-print-directory -j 2 lint together
+	@$(MAKE) --no-print-directory timed
+
+quick: $(STAMP)
+	@$(MAKE) --no-print-directory -j 2 lint brief
+
+together: $(STAMP)
+	$(TOGETHER) -m 'not timed' --junitxml=out/tests/together.xml || $(AGAIN)
+
+timed: $(STAMP)
+	$(TIMED) -m timed --junitxml=out/tests/timed.xml || $(AGAIN)
+
+brief: $(STAMP)
 	$(TOGETHER) -m 'not slow and not timed'
 
 lint: $(STAMP)

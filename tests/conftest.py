@@ -17,9 +17,13 @@ from typing import Any, Literal, TypeVar
 import pytest
 from hypothesis import HealthCheck, settings
 
-# The same examples on every machine, with no deadline; `make fuzz` looks for new ones.
+from tests import durations
+
+# The same examples on every machine, with no deadline; `make fuzz` looks for new ones. A few are enough to
+# see whether a test still works.
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 settings.register_profile("same", deadline=None, derandomize=True, database=None, suppress_health_check=SLOW)
+settings.register_profile("few", settings.get_profile("same"), max_examples=5)
 settings.register_profile("explore", deadline=None, max_examples=2000, suppress_health_check=SLOW)
 settings.load_profile("same")
 
@@ -47,9 +51,22 @@ TIMED = (
 """Tests that compare times of real trainings: `make test` runs them last, with less beside them."""
 
 
+def is_timed(path: Path) -> bool:
+    return any(part in path.as_posix() for part in TIMED)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Importing files none of whose tests are wanted takes longer than some that are."""
+    unwanted = config.option.markexpr == "timed" and collection_path.suffix == ".py"
+    return True if unwanted and not is_timed(collection_path) else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that take long come first: if one of them began last, the other processes would wait for it."""
+    seconds = durations.recorded()
+    items.sort(key=lambda item: -seconds.get(item.nodeid.partition("::")[0], 0))
     for item in items:
-        if any(part in item.path.as_posix() for part in TIMED):
+        if is_timed(item.path):
             item.add_marker(pytest.mark.timed)
 
 

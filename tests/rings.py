@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sdk import ring
+from tests.conftest import wait_for
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,7 @@ def read_ring(path: Path) -> RingFile:
     fd = os.open(path, os.O_RDONLY)
     try:
         header = ring.read_header(fd, os.fstat(fd).st_size)
-        meta = ring.read_meta(fd)
-        assert meta is not None
+        meta = wait_for(lambda: ring.read_meta(fd))  # None while a writer changes it
         raw, cursor, lost = read_records(fd, header)
         assert cursor == header.head == len(raw) + lost
         scalars = dict(zip(meta.get("scalars", []), ring.read_scalars(fd), strict=False))

@@ -22,6 +22,8 @@ NVML = Path(__file__).parents[1] / "nvml"
 TORCH_VERSION = "2.13.0"
 """The stand-in uses torch's internal interfaces: it works with this version only."""
 FLAGS = ("-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wno-unknown-pragmas")
+HEADERS = ("ATen/ATen.h", "ATen/core/LegacyTypeDispatch.h", "torch/library.h")
+"""Torch's, compiled once for all sources: reading them takes most of the compiler's time."""
 
 
 class Unavailable(RuntimeError):
@@ -65,7 +67,7 @@ def _torch_folder() -> Path:
 
 
 def _digest(files: Iterable[Path]) -> str:
-    identity = f"{importlib.metadata.version('torch')} {sys.version} {_torch_folder()} {FLAGS}"
+    identity = f"{importlib.metadata.version('torch')} {sys.version} {_torch_folder()} {FLAGS} {HEADERS}"
     digest = hashlib.sha256(identity.encode())
     for file in files:
         digest.update(file.read_bytes())
@@ -75,26 +77,36 @@ def _digest(files: Iterable[Path]) -> str:
 def _objects(compiler: str, torch: Path, folder: Path, work: Path) -> list[Path]:
     """One object per source, reused from earlier builds with the same source and headers."""
     headers = [*sorted(NATIVE.glob("*.h")), NVML / "nvml.h"]
+    kept = {
+        source: folder / f"{source.stem}-{_digest([source, *headers])}.o"
+        for source in sorted(NATIVE.glob("*.cpp"))
+    }
+    missing = [source for source, made in kept.items() if not made.exists()]
+    command = [compiler, *FLAGS, *_includes(torch)]
+    begin = _torchs_headers(command, work) if missing else work
 
-    def compiled(source: Path) -> Path:
-        kept = folder / f"{source.stem}-{_digest([source, *headers])}.o"
-        if not kept.exists():
-            made = work / f"{source.stem}.o"
-            _run(*_compile_command(compiler, torch, source, made))
-            made.replace(kept)
-        return kept
+    def compiled(source: Path) -> None:
+        made = work / f"{source.stem}.o"
+        _run(*command, "-include", str(begin), "-c", str(source), "-o", str(made))
+        made.replace(kept[source])
 
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        return list(pool.map(compiled, sorted(NATIVE.glob("*.cpp"))))
+        list(pool.map(compiled, missing))
+    return list(kept.values())
 
 
-def _compile_command(compiler: str, torch: Path, source: Path, made: Path) -> list[str]:
-    includes = (torch / "include", torch / "include" / "torch" / "csrc" / "api" / "include")
-    return [
-        *(compiler, *FLAGS, "-c", str(source), "-o", str(made)),
-        *(f"-I{NVML}", f"-I{sysconfig.get_paths()['include']}"),
-        *(part for include in includes for part in ("-isystem", str(include))),
-    ]
+def _torchs_headers(command: list[str], work: Path) -> Path:
+    """A header that includes torch's. The compiler finds it precompiled beside it: large, so not kept."""
+    header = work / "torch.h"
+    header.write_text("".join(f"#include <{name}>\n" for name in HEADERS))
+    _run(*command, "-x", "c++-header", str(header), "-o", f"{header}.gch")
+    return header
+
+
+def _includes(torch: Path) -> list[str]:
+    theirs = (torch / "include", torch / "include" / "torch" / "csrc" / "api" / "include")
+    ours = [f"-I{NVML}", f"-I{sysconfig.get_paths()['include']}"]
+    return ours + [part for folder in theirs for part in ("-isystem", str(folder))]
 
 
 def _link(compiler: str, torch: Path, objects: list[Path], work: Path, library: Path) -> None:

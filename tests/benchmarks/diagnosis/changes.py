@@ -10,7 +10,7 @@ from typing import Any
 from tests.benchmarks.diagnosis import rows
 from tests.benchmarks.diagnosis.catalog import Case
 from tests.benchmarks.diagnosis.corpus import CASES
-from tests.integration.advice.changes import apply, losses
+from tests.integration.advice.changes import without_and_with
 
 KEPT = rows.FOLDER / "changes.json"
 ROUNDING = 1e-3
@@ -38,11 +38,8 @@ def check_all() -> None:
 def check(case: Case, remedy: dict[str, Any]) -> dict[str, Any]:
     """How far the losses of both are from each other, and whether that is what the remedy said."""
     with tempfile.TemporaryDirectory(prefix="gpumon-changes-") as name:
-        folder = Path(name)
-        changed = folder / f"changed_{case.script}.py"
         try:
-            changed.write_text(apply(case.path.read_text(), remedy["change"]))
-            before, after = losses(case.path, folder), losses(changed, folder)
+            before, after = without_and_with(case.path, remedy["change"], Path(name))
         except AssertionError as error:
             return {"outcome": "fails", "why": str(error)[-300:]}
     apart = _apart(before, after)

@@ -64,7 +64,7 @@ def apply(source: str, change: str) -> str:
 
 
 LOSSES = """\
-import atexit, json, os, sys
+import json, os, runpy, sys, traceback
 import torch
 torch.manual_seed(0)
 import random
@@ -74,40 +74,56 @@ try:
     numpy.random.seed(0)
 except ImportError:
     pass
+steps, *scripts = sys.argv[1:]
 _losses = []
 _backward = torch.Tensor.backward
 def _watched(self, *args, **kwargs):
     _losses.append(float(self.detach()))
-    if len(_losses) > int(os.environ["STEPS"]):
+    if len(_losses) > int(steps):
         sys.stdout.flush()
-        with open(os.environ["LOSSES"], "w") as out:
+        with open(sys.argv[0] + ".losses", "w") as out:
             json.dump(_losses, out)
         os._exit(0)
     return _backward(self, *args, **kwargs)
 torch.Tensor.backward = _watched
+for script in scripts:
+    child = os.fork()
+    if child == 0:
+        try:
+            sys.argv = [script]
+            runpy.run_path(script, run_name="__main__")
+        except BaseException:
+            traceback.print_exc()
+        os._exit(1)
+    os.waitpid(child, 0)
 """
-"""Put before a script: fixes the random numbers and records the losses of its first steps."""
+"""Runs scripts one after the other, each in a process that has torch and the same random numbers, and records
+the losses of their first steps."""
 
 
-def losses(script: Path, folder: Path, steps: int = 40) -> list[float]:
-    """The losses of the first steps of a script."""
-    code = (
-        LOSSES
-        + f"import runpy; sys.argv = sys.argv[1:]; runpy.run_path({str(script)!r}, run_name='__main__')"
-    )
-    target = folder / f"{script.stem}.json"
-    environment = {**os.environ, "LOSSES": str(target), "STEPS": str(steps), "OMP_NUM_THREADS": "1"}
+def losses(folder: Path, *scripts: Path, steps: int = 40) -> list[list[float]]:
+    """The losses of the first steps of each script."""
     done = subprocess.run(
-        [sys.executable, "-c", code, str(script)],
-        env=environment,
+        [sys.executable, "-c", LOSSES, str(steps), *map(str, scripts)],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
         cwd=folder,
         capture_output=True,
         text=True,
         timeout=PATIENCE,
     )
-    assert target.exists(), done.stderr[-2000:]
-    found: list[float] = json.loads(target.read_text())
-    return found
+    targets = [Path(f"{script}.losses") for script in scripts]
+    assert all(target.exists() for target in targets), done.stderr[-2000:]
+    return [json.loads(target.read_text()) for target in targets]
+
+
+def without_and_with(script: Path, change: str, folder: Path) -> tuple[list[float], list[float]]:
+    """The losses of a script as it is, and with the change."""
+    source = script.read_text()
+    own, changed = folder / f"own_{script.name}", folder / f"changed_{script.name}"
+    own.write_text(source)
+    changed.write_text(apply(source, change))
+    before, after = losses(folder, own, changed)
+    return before, after
 
 
 def report(script: Path, folder: Path) -> dict[str, Any]:

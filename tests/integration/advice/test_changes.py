@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.benchmarks.diagnosis.catalog import SCRIPTS
-from tests.integration.advice.changes import apply, is_diff, losses, report
+from tests.integration.advice.changes import is_diff, report, without_and_with
 
 CORPUS = (
     "segmentation_scores",
@@ -37,9 +37,7 @@ ROUNDING = 1e-3
 def check(script: Path, finding: dict[str, Any], folder: Path) -> None:
     """Apply a finding's change to a copy and compare the losses of both."""
     remedy = finding["remedy"]
-    changed = folder / f"changed_{script.stem}.py"
-    changed.write_text(apply(script.read_text(), remedy["change"]))
-    before, after = losses(script, folder), losses(changed, folder)
+    before, after = without_and_with(script, remedy["change"], folder)
     if remedy["effect"] == "identical":
         assert before == after, finding["id"]
     elif remedy["effect"] == "rounding":

@@ -43,7 +43,8 @@ with TrainingMonitor("job") as m:
             own = profile(activities=[ProfilerActivity.CPU], schedule=schedule(wait=0, warmup=9, active=9))
             own.start()
         elif word() == "free" and own is not None:
-            own.stop(); own.export_chrome_trace(control + ".own.json"); own = None
+            own.stop(); own.export_chrome_trace(control + ".part.json"); own = None
+            os.rename(control + ".part.json", control + ".own.json")  # whole from the moment it is there
         with m.phase("forward"):
             loss = model(torch.randn(4, 8)).pow(2).mean()
         with m.phase("backward"):
@@ -51,8 +52,10 @@ with TrainingMonitor("job") as m:
         with m.phase("optimizer"):
             optimizer.step()
         m.step()
-        time.sleep(0.002)
+        time.sleep(0.01)
 """
+"""A window of a thousand steps takes ten seconds: long enough to be seen while it is taken, however busy the
+machine."""
 
 
 class Job:

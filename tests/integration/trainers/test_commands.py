@@ -116,7 +116,7 @@ def test_a_full_disk_is_one_sentence_and_exit_code_1(what: str, tmp_path: Path) 
     code += f"runpy.run_module('trainers.{recipe}', run_name='__main__')"
     # WHEN a run writes more than that
     words = ("--synthetic", *TINY[recipe], "--epochs=1", "--no-monitor", "--quiet", f"--out={tmp_path}")
-    result = finish(start("-c", code, *words))
+    result = finish(start("-B", "-c", code, *words))  # no bytecode, which would be cut off as well
     # THEN it ends with a sentence, and half a file is nowhere
     assert result[0] == 1, result[2]
     assert "File too large" in result[2] and "Traceback" not in result[2]
