@@ -83,7 +83,7 @@ def test_lines_know_their_callers_and_the_loop_what_it_keeps(tmp_path: Path) -> 
 
 def test_time_in_which_others_have_the_core_is_no_work_of_a_line() -> None:
     hotspots = Hotspots(0, Recorder(), PhaseNames().name)
-    told = hotspots._told((0, 10, 2, 7, None), [Frame(__file__, 1, "train")])
+    told = hotspots._told((0, 10, 2, 7, 0, None), [Frame(__file__, 1, "train")])
     assert (told.ns, told.cpu) == (3, 2)
 
 
