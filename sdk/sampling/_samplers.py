@@ -129,7 +129,7 @@ class Lines:
         self._codes: dict[CodeType, Code] = {}
         self._meant: dict[tuple[CodeType, int], int] = {}
 
-    def read(self, stack: Any, when: int) -> tuple[list[Frame], bool]:
+    def read(self, when: int, stack: Any) -> tuple[list[Frame], bool]:
         """The frames, innermost call first, and whether the innermost line is where the time was spent."""
         if len(stack) == 2 and isinstance(stack[1], bytes):
             return parse(stack[1], stack[0]), when == EXACT

@@ -84,7 +84,7 @@ def sampled(work: Callable[[int], Any], kind: Any = BestSampler) -> Counter[tupl
         work(times)
     found: Counter[tuple[str, int]] = Counter()
     for _, _, cpu, _, when, stack in sampler.take():
-        frames, sure = lines.read(stack, when)
+        frames, sure = lines.read(when, stack)
         own = next(one for one in frames if one.file == __file__)
         found[own.name, own.line if sure else 0] += cpu
     return found
@@ -113,32 +113,32 @@ def test_without_the_sampler_in_c_the_line_that_gave_the_lock_away_is_not_named(
     assert found["counted", line(counted, 4)] < 0.5 * found.total()
 
 
-def singled_out(function: FunctionType, names: tuple[str, ...], last: bool = True) -> int:
+def singled_out(function: FunctionType, name: str) -> int:
     """The line, counted from the function's first, that a check at its last such instruction singles out."""
     code = function.__code__
-    places = [at for at in range(0, len(code.co_code), 2) if opcode.opname[code.co_code[at]] in names]
-    frames, sure = Lines().read((code, places[-1 if last else 0]), 1)
+    places = [at for at in range(0, len(code.co_code), 2) if opcode.opname[code.co_code[at]] == name]
+    frames, sure = Lines().read(1, (code, places[-1]))
     return frames[0].line - code.co_firstlineno if sure else 0
 
 
 def test_work_before_the_check_is_named_even_if_another_line_follows() -> None:
-    assert singled_out(trivial_behind, ("JUMP_BACKWARD",)) == 2
+    assert singled_out(trivial_behind, "JUMP_BACKWARD") == 2
 
 
 def test_of_two_lines_that_may_have_worked_none_is_named() -> None:
     code = two_lines.__code__
     calls = [at for at in range(0, len(code.co_code), 2) if opcode.opname[code.co_code[at]] == "CALL"]
-    assert Lines().read((code, calls[2]), 1)[1] is False
+    assert Lines().read(1, (code, calls[2]))[1] is False
 
 
 def test_a_loop_is_named_by_its_head_if_more_than_a_line_of_it_may_have_worked() -> None:
-    assert singled_out(one_loop, ("JUMP_BACKWARD",)) == 1
+    assert singled_out(one_loop, "JUMP_BACKWARD") == 1
 
 
 def test_both_branches_count() -> None:
-    assert singled_out(either, ("CALL",)) == 0
+    assert singled_out(either, "CALL") == 0
 
 
 def test_a_stack_read_at_the_tick_is_taken_as_it_is() -> None:
     code = two_lines.__code__
-    assert Lines().read((code, 0), 0)[1] is True and Lines().read((code, 0), 2)[1] is False
+    assert Lines().read(0, (code, 0))[1] is True and Lines().read(2, (code, 0))[1] is False
