@@ -10,7 +10,7 @@ from typing import Any
 
 from sdk.core.phases import PhaseNames
 from sdk.sampling import windows
-from sdk.sampling._budget import SHARE
+from sdk.sampling._budget import LOOKUP_SHARE
 from sdk.sampling._hot_lines import HotLines, Sample
 from sdk.sampling._stacks import Frame
 from sdk.sampling.hotspots import Hotspots
@@ -123,11 +123,11 @@ def test_what_samples_say_waits_until_it_is_earned() -> None:
     """GIVEN a window's samples WHEN the run is young THEN they are looked up later, or at its end."""
     told: list[dict[str, Any]] = []
     sampling = windows.SamplingWindows(Recorder(), lambda config, _: told.append(config))  # type: ignore[arg-type]
-    began, earned = time.monotonic_ns(), int(windows._EVALUATION_NS / SHARE)
+    began, earned = time.monotonic_ns(), int(windows._EVALUATION_NS / LOOKUP_SHARE)
     for steps in range(windows.QUICK_FIRST_STEP, 100):
         sampling.step(steps, began + earned // 2, 10_000_000)
     assert not told
-    sampling.step(100, began + 100 * earned, 10_000_000)
+    sampling.step(100, began + 2 * earned, 10_000_000)
     assert len(told) == 1
     sampling.close()
 
