@@ -14,7 +14,10 @@
    function is called, so torch's compiler has nothing to trace. */
 
 #define PY_SSIZE_T_CLEAN
+#include <patchlevel.h>
+#if PY_VERSION_HEX < 0x030D0000
 #define Py_BUILD_CORE_MODULE 1 /* for the interpreter's request flag, see `wake` */
+#endif
 #include <Python.h>
 #if PY_VERSION_HEX < 0x030D0000 && __has_include(<internal/pycore_interp.h>)
 #include <internal/pycore_interp.h>
