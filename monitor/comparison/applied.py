@@ -40,7 +40,7 @@ def _settings(finding: Finding, a: Run, b: Run) -> Applied:
 
 def _code(finding: Finding, a: Run, b: Run) -> Applied:
     """Compares digests of the script's functions: those containing the hot line, and their callers."""
-    file = str(finding.evidence.get("hot_line") or "").rpartition(":")[0]
+    file = str(finding.evidence.get("hot_line") or "").partition(":")[0]
     then, now = (setting(run, "source", "functions") for run in (a, b))
     if not isinstance(then, dict) or not isinstance(now, dict) or file != os.path.basename(a.script or ""):
         return Applied(None)
@@ -57,9 +57,13 @@ def _functions(finding: Finding, run: Run) -> list[str]:
     spots = setting(run, "hotspots")
     found = [own]
     for spot in spots if isinstance(spots, list) else []:
-        if isinstance(spot, dict) and f"{spot.get('file')}:{spot.get('line')}" == place:
+        if isinstance(spot, dict) and _place(spot) == place:
             found += [str(spot.get("function")), *_callers(spot)]
     return list(dict.fromkeys(name for name in found if name))
+
+
+def _place(spot: dict[str, Any]) -> str:
+    return f"{spot.get('file')}:{spot['line']}" if spot.get("line") else str(spot.get("file"))
 
 
 def _callers(spot: dict[str, Any]) -> list[str]:

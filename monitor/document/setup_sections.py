@@ -43,13 +43,18 @@ def hot_lines(dossier: Dossier) -> Markup | None:
 def _spot(spot: Mapping[str, Any]) -> list[Markup | str]:
     phase, share = str(spot.get("phase", "")), float(spot.get("share") or 0.0)
     return [
-        tag("code", f"{spot.get('file', '?')}:{spot.get('line', '?')}"),
+        tag("code", _place(spot.get("file"), spot.get("line"))),
         tag("code", str(spot.get("code") or spot.get("function") or "")),
         phase_names.phase(phase),
         percent(share),
         charts.bar(share, paint("step", phase)),
         seconds(spot["seconds"]),
     ]
+
+
+def _place(file: Any, line: Any) -> str:
+    """ "train.py:41"; without the line where the samples single out none (0)."""
+    return f"{file or '?'}:{line}" if line else str(file or "?")
 
 
 def _list(value: Any) -> list[Mapping[str, Any]]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 SHARE = 0.005
 """Chosen: half a percent of the time, so that profiling never makes a run slow."""
+LOOKUP_SHARE = 0.001
+"""Chosen: looking samples up waits until it is a thousandth of the run so far. It can: a run that ends first
+does it at its end."""
 FIRST_NS = 50_000_000
 """Chosen: what sampling may spend before a run has earned its share; without the first windows and their
 profile, a short run would have no diagnosis."""
@@ -24,8 +27,8 @@ class Budget:
         return self.left_ns(now) >= expected_ns
 
     def has_earned(self, now: int, expected_ns: int) -> bool:
-        """The same for work that can wait: a run that ends first does it at its end."""
-        return self.left_ns(now) - FIRST_NS >= expected_ns
+        """The same for looking samples up."""
+        return (now - self._began) * LOOKUP_SHARE >= expected_ns and self.allows(now, expected_ns)
 
     def spend(self, ns: int) -> None:
         self.spent_ns += ns

@@ -28,7 +28,7 @@ CHECKPOINT = os.path.join("torch", "utils", "checkpoint.py")
 
 
 Key = tuple[str, tuple[str, int, str]]
-"""A phase, and a line as (file, line, function)."""
+"""A phase, and a line as (file, line, function); line 0 is some line of the function."""
 
 
 class Sample(NamedTuple):
@@ -47,6 +47,8 @@ class Sample(NamedTuple):
     """The library function called from the user's innermost frame."""
     checkpointing: bool = False
     framework: str = ""
+    loose: bool = False
+    """The time may have been spent on another line of the same function."""
 
 
 class Spot:
@@ -78,7 +80,7 @@ class HotLines:
     """Samples summed by phase and stack."""
 
     def __init__(self) -> None:
-        self._paths: dict[tuple[str, tuple[Place, ...]], Path] = {}
+        self._paths: dict[tuple[str, tuple[Place, ...], bool], Path] = {}
         self._steps = 0
         self.calls: dict[tuple[str, int], int] = {}
         """(file, line) → calls made from there per step, as far as counted."""
@@ -109,9 +111,9 @@ class HotLines:
                 path.innermost[sample.innermost] = path.innermost.get(sample.innermost, 0) + sample.ns
 
     def _path(self, sample: Sample) -> Path:
-        key = (sample.phase, sample.frames)
+        key = (sample.phase, sample.frames, sample.loose)
         if key not in self._paths and len(self._paths) >= MAX_PATHS:
-            key = (sample.phase, sample.frames[:1])
+            key = (sample.phase, sample.frames[:1], sample.loose)
         return self._paths.setdefault(key, Path(*key))
 
     def result(self) -> list[dict[str, Any]]:
@@ -187,7 +189,7 @@ class HotLines:
         found["kind"] = _kind(spot, apis.job(api))
         same = [one for one in frames if self._same(one)]
         more = {
-            "function": qualified(*place),
+            "function": qualified(*frames[0][:3]),
             "inside": spot.most("innermost"),
             "calls": self.calls.get(place[:2]),
             "callers": [_caller(one) for one in frames[1 : MAX_CALLERS + 1]],
@@ -197,7 +199,7 @@ class HotLines:
             "constant": qualified(*same[-1][:3]) if same else "",
             "random": lines.drawn([one[:3] for one in frames]) or apis.draws(api),
             "piece": work.piece_at(spot.main),
-            "update": work.is_update(spot.main.frames[0]),
+            "update": work.is_update(frames[0]),
             "head": lines.is_head(*place[:2]),
             "removable": bool(apis.job(api)) and lines.removable(*place[:2]),
             "fixed": lines.fixed(*place[:2]),
@@ -231,7 +233,8 @@ def _spots(paths: list[Path]) -> list[tuple[Key, Spot]]:
     """The heaviest lines with their stacks."""
     spots: dict[Key, Spot] = {}
     for path in paths:
-        spots.setdefault((path.phase, path.frames[0][:3]), Spot()).paths.append(path)
+        file, line, name = path.frames[0][:3]
+        spots.setdefault((path.phase, (file, 0 if path.loose else line, name)), Spot()).paths.append(path)
     return sorted(spots.items(), key=lambda item: -item[1].ns)[:MAX_SPOTS]
 
 

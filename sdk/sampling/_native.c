@@ -6,11 +6,23 @@
    in a long call that has most likely released the interpreter lock; the sampling thread then takes the lock
    and reads the stack itself, all at once, before anyone can change it.
 
+   Only a stack read under a lock that was free shows where the thread was at the tick (EXACT). A thread that
+   reads its own stack does so at the interpreter's next check for requests, a few instructions on (CHECKED);
+   one that let go of the lock after a wait was anywhere before (LATE). Each sample says which.
+
    A stack is read as code objects and instruction offsets; names and lines are looked up later. No Python
    function is called, so torch's compiler has nothing to trace. */
 
 #define PY_SSIZE_T_CLEAN
+#include <patchlevel.h>
+#if PY_VERSION_HEX < 0x030D0000
+#define Py_BUILD_CORE_MODULE 1 /* for the interpreter's request flag, see `wake` */
+#endif
 #include <Python.h>
+#if PY_VERSION_HEX < 0x030D0000 && __has_include(<internal/pycore_interp.h>)
+#include <internal/pycore_interp.h>
+#define CAN_WAKE 1
+#endif
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -30,8 +42,11 @@ enum {
     MOST_FRAMES = 100,   /* as many as faulthandler shows */
     PATIENCE_NS = 50000, /* chosen: Python code reaches its next check within a microsecond or two */
     SLACK_NS = 1000,     /* Linux lets sleeps end 50 µs late unless told otherwise */
+    FREE_NS = 20000,     /* chosen: a lock that took longer was not free */
     MOST_IDLE = 8,       /* chosen: while there is nothing to sample, ticks are at most this many times rarer */
 };
+
+enum { EXACT, CHECKED, LATE };
 
 typedef struct {
     PyObject_HEAD
@@ -42,7 +57,8 @@ typedef struct {
     char running, wanted, queued; /* shared by two threads: use only atomic operations */
     char ended;                   /* only with the interpreter lock held */
     int64_t last, last_cpu, last_waited;
-    int idle; /* how many times rarer ticks are now; 1: as requested */
+    int wakes; /* pending calls run at the main thread's next check */
+    int idle;  /* how many times rarer ticks are now; 1: as requested */
     int64_t interval;
     int64_t lost, beside, taken; /* ns of the watched thread and of the sampling one; samples */
 } Sampler;
@@ -106,7 +122,7 @@ static long phase_of(Sampler *self) {
     return number;
 }
 
-static void add(Sampler *self, PyFrameObject *frame, int64_t now) {
+static void add(Sampler *self, PyFrameObject *frame, int64_t now, int when) {
     int64_t cpu, waited;
     read_times(self, &cpu, &waited);
     /* After idle ticks it is unknown when the work began: the sample then counts as one interval. */
@@ -119,17 +135,17 @@ static void add(Sampler *self, PyFrameObject *frame, int64_t now) {
     self->idle = phase >= 0 ? 1 : self->idle < MOST_IDLE ? 2 * self->idle : MOST_IDLE;
     PyObject *stack = phase < 0 ? NULL : stack_of(frame);
     PyObject *sample =
-        stack ? Py_BuildValue("lLLLN", phase, (long long)whole, on_core, in_queue, stack) : NULL;
+        stack ? Py_BuildValue("lLLLiN", phase, (long long)whole, on_core, in_queue, when, stack) : NULL;
     if (sample && PyList_Append(self->samples, sample) == 0) self->taken++;
     Py_XDECREF(sample);
 }
 
 /* With the interpreter lock held, in either thread. Nothing it raises may surface in the user's line. */
-static void sample(Sampler *self, PyFrameObject *frame) {
+static void sample(Sampler *self, PyFrameObject *frame, int when) {
     if (!frame) return;
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
-    add(self, frame, read_clock(CLOCK_MONOTONIC));
+    add(self, frame, read_clock(CLOCK_MONOTONIC), when);
     PyErr_Clear();
     PyErr_Restore(type, value, trace);
 }
@@ -140,7 +156,7 @@ static int asked(void *argument) {
     SET(queued, 0);
     if (TAKE(wanted) && GET(running) && getpid() == self->process) {
         int64_t began = read_clock(CLOCK_MONOTONIC);
-        sample(self, PyEval_GetFrame());
+        sample(self, PyEval_GetFrame(), self->wakes ? CHECKED : LATE);
         self->lost += read_clock(CLOCK_MONOTONIC) - began;
     }
     if (self->ended) { /* `run` left us its reference */
@@ -156,17 +172,36 @@ static PyFrameObject *frame_of(unsigned long thread) {
     return state ? PyThreadState_GetFrame(state) : NULL;
 }
 
-static void ask(Sampler *self) {
-    if (GET(queued)) return;
-    SET(queued, 1);
-    if (Py_AddPendingCall(asked, self) < 0) SET(queued, 0); /* too many are waiting; the next tick tries again */
+#ifdef CAN_WAKE
+/* Before Python 3.13, a pending call added by another thread waits until the main thread next looks at its
+   requests for some other reason, such as a lock it gave away: samples would fall only there. Raise the flag
+   that makes it look, as the interpreter itself does, from any thread, for a signal. */
+static void wake(void) {
+    _Py_atomic_store_relaxed(&PyInterpreterState_Main()->ceval.eval_breaker, 1);
 }
 
-/* Sample a thread that has not done so itself. */
-static void read_it_ourselves(Sampler *self) {
+/* Whether the flag is where the headers say: its neighbour must be. */
+static int can_wake(void) {
+    return PyInterpreterState_Main()->ceval.recursion_limit == Py_GetRecursionLimit();
+}
+#else
+static void wake(void) {}
+static int can_wake(void) { return PY_VERSION_HEX >= 0x030D0000; }
+#endif
+
+static void ask(Sampler *self) {
+    if (!GET(queued)) {
+        SET(queued, 1);
+        if (Py_AddPendingCall(asked, self) < 0) SET(queued, 0); /* too many are waiting; try at the next tick */
+    }
+    if (self->wakes) wake();
+}
+
+/* Sample a thread that has not done so itself; we waited this long for the lock. */
+static void read_it_ourselves(Sampler *self, int64_t waited) {
     if (!TAKE(wanted) || !GET(running)) return;
     PyFrameObject *frame = frame_of(self->thread);
-    sample(self, frame);
+    sample(self, frame, waited < FREE_NS ? EXACT : self->wakes ? CHECKED : LATE);
     Py_XDECREF(frame);
 }
 
@@ -179,6 +214,7 @@ static PyObject *sampler_run(Sampler *self, PyObject *args) {
     self->schedstat = schedstat;
     self->interval = interval;
     self->idle = 1;
+    self->wakes = is_main && can_wake();
     SET(running, 1);
     Py_INCREF(self); /* for the pending call */
     self->process = getpid();
@@ -199,8 +235,9 @@ static PyObject *sampler_run(Sampler *self, PyObject *args) {
             sleep_ns(PATIENCE_NS);
             if (!GET(wanted)) continue;
         }
+        int64_t began = read_clock(CLOCK_MONOTONIC);
         PyEval_RestoreThread(state);
-        read_it_ourselves(self);
+        read_it_ourselves(self, read_clock(CLOCK_MONOTONIC) - began);
         state = PyEval_SaveThread();
     }
     PyEval_RestoreThread(state);
@@ -264,7 +301,8 @@ static PyMethodDef sampler_methods[] = {
      "run(interval_ns, longest_ns, most, is_main, schedstat): sample until stopped, in a thread of its own."},
     {"stop", (PyCFunction)sampler_stop, METH_NOARGS, "`run` is to end."},
     {"take", (PyCFunction)sampler_take, METH_NOARGS,
-     "The samples since the last call: (phase, ns, ns on a core, ns waiting for one, (code, offset, …))."},
+     "The samples since the last call: (phase, ns, ns on a core, ns waiting for one, when, (code, offset, …)).\n"
+     "when: 0 at the tick, 1 at the interpreter's next check, 2 some time later."},
     {NULL, NULL, 0, NULL}};
 
 static PyMemberDef sampler_members[] = {

@@ -1,7 +1,7 @@
 """The stack samplers: the C one if it was built, else one that uses `faulthandler`.
 
-Both run in their own thread and return raw samples: (phase, ns, ns on a core, ns waiting for one, stack).
-Stacks are decoded later, by `frames`, when the loop is not being watched.
+Both run in their own thread and return raw samples: (phase, ns, ns on a core, ns waiting for one, when it was
+read, stack). Stacks are decoded later, by `Lines`, when the loop is not being watched.
 """
 
 from __future__ import annotations
@@ -14,11 +14,15 @@ from bisect import bisect_right
 from types import CodeType
 from typing import Any, Protocol
 
+from ..structure.files import is_user_file
 from ._budget import SHARE
+from ._late import Code
 from ._stacks import Frame, StackReader, parse
 from ._thread_clock import ThreadClock
 
-RawSample = tuple[int, int, int, int, Any]
+RawSample = tuple[int, int, int, int, int, Any]
+EXACT, CHECKED, LATE = range(3)
+"""When a stack was read: at the tick, at the interpreter's next check for requests, or some time later."""
 _LOWEST_SWITCH_S = 0.0005
 """Chosen: shortest interval at which a thread waiting for the interpreter lock asks for it."""
 
@@ -76,7 +80,7 @@ class FaulthandlerSampler:
             text, phase, busy_now = stack.dump(), self._phase(), clock.read()
             if text and phase >= 0:
                 times = now - last, busy_now[0] - busy[0], busy_now[1] - busy[1]
-                self._samples.append((phase, *times, (self._thread, text)))
+                self._samples.append((phase, *times, _when(*times), (self._thread, text)))
                 self.taken += 1
             last, busy = now, busy_now
             spent = time.thread_time_ns() - spent
@@ -99,6 +103,11 @@ class FaulthandlerSampler:
         return taken
 
 
+def _when(ns: int, cpu: int, queued: int) -> int:
+    """A thread that waits is where it waits. One that works may give the lock away only some time later."""
+    return EXACT if 2 * (cpu + queued) < ns else LATE
+
+
 def _best() -> Any:
     if os.environ.get("GPUMON_PURE", "") not in ("", "0"):
         return FaulthandlerSampler
@@ -117,12 +126,34 @@ class Lines:
     def __init__(self) -> None:
         self._frames: dict[tuple[CodeType, int], Frame] = {}
         self._starts: dict[CodeType, tuple[list[int], list[int]]] = {}
+        self._codes: dict[CodeType, Code] = {}
+        self._meant: dict[tuple[CodeType, int], int] = {}
 
-    def frames(self, stack: Any) -> list[Frame]:
-        """Innermost call first, whichever sampler read the stack."""
+    def read(self, when: int, stack: Any) -> tuple[list[Frame], bool]:
+        """The frames, innermost call first, and whether the innermost line is where the time was spent."""
         if len(stack) == 2 and isinstance(stack[1], bytes):
-            return parse(stack[1], stack[0])
-        return [self._frame(stack[at], stack[at + 1]) for at in range(0, len(stack), 2)]
+            return parse(stack[1], stack[0]), when == EXACT
+        frames = [self._frame(stack[at], stack[at + 1]) for at in range(0, len(stack), 2)]
+        return self._corrected(frames, stack) if when == CHECKED and frames else (frames, when == EXACT)
+
+    def _corrected(self, frames: list[Frame], stack: Any) -> tuple[list[Frame], bool]:
+        """At the line that a check singles out. In a library, the user's line is the call that runs."""
+        if len(frames) > 1 and is_user_file(frames[1].file) and self._code(stack[0]).begins(stack[1]):
+            frames, stack = frames[1:], stack[2:]
+        if not is_user_file(frames[0].file):
+            return frames, True
+        line = self._line_meant(*stack[:2])
+        return [frames[0]._replace(line=line or frames[0].line), *frames[1:]], line > 0
+
+    def _line_meant(self, code: CodeType, offset: int) -> int:
+        if (code, offset) not in self._meant:
+            self._meant[code, offset] = self._code(code).line(offset)
+        return self._meant[code, offset]
+
+    def _code(self, code: CodeType) -> Code:
+        if code not in self._codes:
+            self._codes[code] = Code(code, lambda offset: self._line(code, offset))
+        return self._codes[code]
 
     def _frame(self, code: CodeType, offset: int) -> Frame:
         found = self._frames.get((code, offset))

@@ -122,12 +122,12 @@ class Hotspots:
         """The lines, with everything seen so far summed."""
         seen, self._seen = self._seen, []
         for step in seen:
-            found = [(raw, self._code.frames(raw[-1])) for raw in step]
-            self._lines.count([self._told(raw, frames) for raw, frames in found if frames])
+            found = [(raw, *self._code.read(*raw[-2:])) for raw in step]
+            self._lines.count([self._told(raw, frames, sure) for raw, frames, sure in found if frames])
         return self._lines
 
-    def _told(self, raw: RawSample, frames: list[Frame]) -> Sample:
-        phase, ns, cpu, queued, _ = raw
+    def _told(self, raw: RawSample, frames: list[Frame], sure: bool = True) -> Sample:
+        phase, ns, cpu, queued = raw[:4]
         name = self._name(phase)
         places, entered = _user_frames(frames)
         innermost = frames[0].name if entered is not None else ""
@@ -135,7 +135,7 @@ class Hotspots:
         framework = _framework(frames) if name == "backward" else ""
         called = f"{library_module(entered.file)}.{entered.name}" if entered is not None else ""
         spent = max(0, ns - queued)  # others had the core meanwhile: not this line's work
-        return Sample(name, places, spent, cpu, innermost, called, recomputed, framework)
+        return Sample(name, places, spent, cpu, innermost, called, recomputed, framework, not sure)
 
 
 def _user_frames(frames: list[Frame]) -> tuple[tuple[Place, ...], Frame | None]:

@@ -11,6 +11,7 @@ import builtins
 import sys
 from typing import NamedTuple
 
+from .effects import place_prefix
 from .source import Definition, Function, Scope, Source, read
 
 UNKNOWN = "?"
@@ -43,6 +44,7 @@ class Names:
         self._bound: dict[Scope, dict[str, list[ast.expr | None]]] = {}
         self._defined: dict[Scope, dict[str, Definition]] = {}
         self._attributes: dict[ast.ClassDef, dict[str, list[tuple[ast.expr, Function]]]] = {}
+        self._places: dict[tuple[str, Scope], str] = {}
         self.methods = {
             one.name
             for owner in source.names
@@ -88,6 +90,14 @@ class Names:
             if name in self._definitions(place) or name in self._imported(place):
                 return False
         return not hasattr(builtins, name)
+
+    def place(self, name: str, scope: Scope) -> str:
+        """A name in the scope that binds it, looked up as in Python."""
+        if (name, scope) not in self._places:
+            binds = (one for one in self._scopes(scope) if name in self.bindings(one))
+            scope_of = next((one for one in binds if name not in _declared(one)), self.source.tree)
+            self._places[name, scope] = f"{place_prefix(self.source, scope_of)}|{name}"
+        return self._places[name, scope]
 
     def _scopes(self, scope: Scope) -> list[Scope]:
         """A scope and those around it, in Python's lookup order."""
@@ -160,6 +170,12 @@ class Names:
                     found.setdefault(name, []).append(value)
             self._bound[scope] = found
         return self._bound[scope]
+
+
+def _declared(scope: Scope) -> set[str]:
+    """Names a function declares `global` or `nonlocal`."""
+    found = [one for one in scope.body if isinstance(one, ast.Global | ast.Nonlocal)]
+    return {name for one in found for name in one.names}
 
 
 def _assigned_in(method: Function) -> list[tuple[str, ast.expr]]:

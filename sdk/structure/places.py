@@ -21,11 +21,13 @@ class Place(NamedTuple):
 class Path:
     """A call stack of user frames, innermost first, and what was seen of it."""
 
-    __slots__ = ("cpu", "entered", "frames", "innermost", "inside", "ns", "phase", "steps")
+    __slots__ = ("cpu", "entered", "frames", "innermost", "inside", "loose", "ns", "phase", "steps")
 
-    def __init__(self, phase: str, frames: tuple[Place, ...]) -> None:
+    def __init__(self, phase: str, frames: tuple[Place, ...], loose: bool = False) -> None:
         self.phase = phase
         self.frames = frames
+        self.loose = loose
+        """The time may have been spent on another line of the innermost function."""
         self.ns = self.cpu = 0
         """Nanoseconds in total, and on a core."""
         self.steps: set[int] = set()
@@ -36,6 +38,11 @@ class Path:
         """Name of the function the thread was in, if not the user's → ns."""
         self.inside = 0
         """How many frames, from the innermost, belong to one piece of work (`work`)."""
+
+    @property
+    def sure(self) -> tuple[Place, ...]:
+        """The frames whose line is known."""
+        return self.frames[1:] if self.loose else self.frames
 
     @property
     def own(self) -> tuple[Place, ...]:

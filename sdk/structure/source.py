@@ -14,6 +14,8 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Module
 Loop = ast.For | ast.AsyncFor | ast.While
+_SIMPLE = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Import, ast.ImportFrom)
+"""Most statements: they contain no others."""
 _sources: dict[str, Source | None] = {}
 
 
@@ -127,6 +129,8 @@ def _within(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 def blocks(node: ast.AST) -> list[list[ast.stmt]]:
     """The bodies of a compound statement."""
+    if isinstance(node, _SIMPLE):
+        return []
     found = [getattr(node, part, []) for part in ("body", "orelse", "finalbody")]
     found += [one.body for one in getattr(node, "handlers", [])]
     found += [one.body for one in getattr(node, "cases", [])]

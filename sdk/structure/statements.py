@@ -9,7 +9,7 @@ from . import apis
 from .effects import RESULT, Effect, Summary, place_prefix
 from .methods import changes_receiver, is_numeric, is_view, keeps_arguments, keeps_old_value, reads_only
 from .names import NOTHING, Target, parameters, self_name, stored
-from .source import Function, Scope, Source
+from .source import Function, Source
 
 if TYPE_CHECKING:
     from .reader import Reader
@@ -218,18 +218,7 @@ class Statement:
         return f"{self._source.file}:{name}.self|{attribute}"
 
     def _place(self, name: str) -> str:
-        """A name in the scope that binds it, looked up as in Python."""
-        scopes = [self._scope, *(one for one in self._source.outward(self._scope) if isinstance(one, Scope))]
-        for scope in scopes:
-            if name in self._names.bindings(scope) and name not in _declared(scope):
-                return f"{place_prefix(self._source, scope)}|{name}"
-        return f"{place_prefix(self._source, self._source.tree)}|{name}"
-
-
-def _declared(scope: Scope) -> set[str]:
-    """Names a function declares `global` or `nonlocal`."""
-    found = [one for one in scope.body if isinstance(one, ast.Global | ast.Nonlocal)]
-    return {name for one in found for name in one.names}
+        return self._names.place(name, self._scope)
 
 
 def _outside(summary: Summary, places: set[str], given: dict[str, set[str]], receiver: set[str]) -> set[str]:

@@ -75,7 +75,7 @@ class Work:
 
     def _follow(self, path: Path) -> None:
         """Follow calls from the outermost to the update; what a backward pass re-runs is not on the way."""
-        for place in reversed(path.frames):
+        for place in reversed(path.sure):
             source = read(place.file)
             node = source.statement_at(place.line) if source else None
             if source is None or node is None:
@@ -113,7 +113,7 @@ class Work:
 
     def _site(self, path: Path) -> tuple[Source, ast.stmt] | None:
         """The outermost statement of a stack that does not lead to the update, or the loop it fills."""
-        for at in range(len(path.frames) - 1, -1, -1):
+        for at in range(len(path.frames) - 1, len(path.frames) - len(path.sure) - 1, -1):
             source = read(path.frames[at].file)
             node = source.statement_at(path.frames[at].line) if source else None
             if source is not None and node is not None and node not in self.flow.spine:

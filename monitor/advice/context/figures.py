@@ -6,12 +6,12 @@ Nothing here is guessed: anything unknown is None, and a rule that needs it stay
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import isfinite
 from typing import Any
 
-from monitor.advice.context.hotspot import Hotspot, hotspot
+from monitor.advice.context.hotspot import Hotspot, hotspot, together
 from monitor.advice.context.machine import Point
 from monitor.advice.context.work import Work, whole_evaluations, work
 from monitor.model.gpu import Gpu
@@ -191,8 +191,8 @@ class RunFigures:
     def hot_function(
         self, *phases: str, where: Callable[[Hotspot], bool] = lambda spot: True
     ) -> Hotspot | None:
-        """The user function on which these phases spend most, at its heaviest line, with the share of all its
-        lines: a loop's time is spread over the lines of its body."""
+        """The user function on which these phases spend most, with the share of all its lines: a loop's time
+        is spread over the lines of its body."""
         shares: dict[tuple[str, str, str], float] = {}
         for spot in self.hotspots:
             if spot.phase in phases and where(spot):
@@ -202,8 +202,7 @@ class RunFigures:
             return None
         best = max(shares, key=lambda key: shares[key])
         lines = [spot for spot in self.hotspots if (spot.phase, spot.file, spot.function) == best]
-        line = next((spot for spot in lines if not spot.ends_function), lines[0])
-        return replace(line, share=min(1.0, shares[best]))
+        return together(lines)
 
     def hot(self, *phases: str, kinds: Sequence[str] = ()) -> Hotspot | None:
         """The heaviest user line of these phases, restricted to `kinds` if given."""

@@ -5,8 +5,8 @@ A ring may contain anything: whatever is not a hotspot is dropped here, so that 
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from os.path import basename
 from typing import Any
 
@@ -14,7 +14,8 @@ LONGEST_SHOWN = 70
 """Characters of a code line shown in a sentence."""
 SHARE_LIMIT = 1.5
 """A share is a ratio of two counts and may come out slightly above 1; beyond this it is invalid."""
-_ENDS = re.compile(r"(def|return)\b")
+SINGLED_OUT = 0.8
+"""Chosen: a line with this share of its function's time stands for it in a sentence."""
 SAMPLE_MAKERS = ("__getitem__", "__getitems__", "__next__", "__iter__")
 """Methods of a data set that make samples."""
 
@@ -41,6 +42,7 @@ class Hotspot:
     function: str
     file: str
     line: int
+    """0: the samples single out the function, but none of its lines."""
     share: float
     seconds: float | None
     kind: str
@@ -89,8 +91,9 @@ class Hotspot:
 
     @property
     def place(self) -> str:
-        """ "dataset.py:41"."""
-        return f"{basename(self.file)}:{self.line}" if self.file else self.function
+        """ "dataset.py:41", or "dataset.py" if no line of it is singled out."""
+        name = basename(self.file)
+        return (f"{name}:{self.line}" if self.line else name) or self.function
 
     @property
     def in_data_set(self) -> bool:
@@ -99,25 +102,31 @@ class Hotspot:
         return asked or (not self.head and self.function != "<module>")
 
     @property
-    def ends_function(self) -> bool:
-        """Whether the line only begins or ends its function: another line of it says more."""
-        return _ENDS.match(self.code) is not None
-
-    @property
     def short(self) -> str:
         """ "`decode` (dataset.py:41)", for a second mention."""
         name = self.function.rpartition(".")[2]
-        known = name and name != "<module>" and name not in SAMPLE_MAKERS
-        return f"`{name}` ({self.place})" if known else f"the line at {self.place}"
+        known = name and name != "<module>" and not (self.line and name in SAMPLE_MAKERS)
+        other = f"the line at {self.place}" if self.line else f"the code in {self.place}"
+        return f"`{name}` ({self.place})" if known else other
 
     @property
     def text(self) -> str:
         """`x = self.scaler.transform(x)` (dataset.py:41, in `Windows.__getitem__`)."""
         owner = f", in `{self.function}`" if self.function and self.function != "<module>" else ""
         if not self.code:
-            return f"`{self.function}` ({self.place})" if self.function else self.place
+            named = self.function and self.function != "<module>"
+            return f"`{self.function}` ({self.place})" if named else self.place
         shown = self.code if len(self.code) <= LONGEST_SHOWN else self.code[: LONGEST_SHOWN - 1] + "…"
         return f"`{shown}` ({self.place}{owner})"
+
+
+def together(lines: Sequence[Hotspot]) -> Hotspot:
+    """Lines of one piece of code, the heaviest first, as one: at a line that has most of their time, else at
+    none."""
+    share = sum(spot.share for spot in lines)
+    heavy = (spot for spot in lines if spot.line and spot.share >= SINGLED_OUT * share)
+    line = next(heavy, replace(lines[0], line=0, code=""))
+    return replace(line, share=min(1.0, share))
 
 
 def hotspot(item: Any) -> Hotspot | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from monitor.advice.context.hotspot import Caller, Hotspot, callers
+from monitor.advice.context.hotspot import Caller, Hotspot, callers, together
 from monitor.advice.context.run import RunContext
 from monitor.advice.context.work import Work
 from monitor.model import units
@@ -30,7 +30,7 @@ def doing(run: RunContext, *jobs: str) -> list[Hotspot]:
 
 
 def blocks(run: RunContext, *phases: str) -> list[Hotspot]:
-    """Pieces of the user's code, each at its heaviest line with the share of all its lines: a function or, in
+    """Pieces of the user's code, each with the share of all its lines: a function or, in
     the function that contains the loop (and in a script without one), neighbouring lines."""
     loops = _loops(run)
     groups: dict[tuple[object, ...], list[Hotspot]] = {}
@@ -54,10 +54,8 @@ def _loops(run: RunContext) -> set[tuple[str, str]]:
 
 
 def _summed(lines: list[Hotspot]) -> Hotspot:
-    ranked = sorted(lines, key=lambda spot: -spot.share)
-    line = next((spot for spot in ranked if not spot.ends_function), ranked[0])
     calls = max((spot.calls or 0.0 for spot in lines), default=0.0)
-    return replace(line, share=min(1.0, sum(spot.share for spot in lines)), calls=calls or None)
+    return replace(together(sorted(lines, key=lambda spot: -spot.share)), calls=calls or None)
 
 
 def hottest(run: RunContext, piece: Work) -> Hotspot | None:

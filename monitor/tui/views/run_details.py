@@ -116,7 +116,8 @@ def hotspots(run: Run, room: Room) -> list[Line]:
     lines = [section("Hot lines")]
     for spot in found[:8]:
         name = str(spot.get("file", "?")).rpartition("/")[2]
-        where = f"  {name}:{spot.get('line', '?')} {spot.get('function', '')}"
+        at = f":{spot['line']}" if spot.get("line") else ""  # 0: no line of the function is singled out
+        where = f"  {name}{at} {spot.get('function', '')}"
         share = fit(Span(units.tight_percent(spot.get("share")), "strong"), 5, ">")
         took = fit(units.seconds(spot.get("seconds")), 10, ">")
         phase = fit(str(spot.get("phase", "")), 10)

@@ -1,7 +1,7 @@
 """The whole price of watching: CPU seconds of the whole process tree and wall time, bare against watched.
 
-``python -m tests.benchmarks.price`` (10 programs of 20 to 30 s, about 17 min), then ``… --peers`` for TraceML
-and W&B on the same programs (about 9 min). Everything gpumon does to a run is in it: marks, sampling, the
+``python -m tests.benchmarks.price`` (12 programs of 20 to 30 s, about 21 min), then ``… --peers`` for TraceML
+and W&B on the same programs (about 11 min). Everything gpumon does to a run is in it: marks, sampling, the
 probe, start-up, loader workers, the watching process, the report. The figures come from the kernel's account
 of the processes, not from our recorder. ``--quick`` is for development and records nothing.
 

@@ -86,6 +86,24 @@ def test_forty_steps_are_enough_for_a_verdict_that_names_the_line(
 
 
 @pytest.mark.slow
+def test_the_line_named_is_the_loops_or_none(tmp_path: Path, surroundings: dict[str, str]) -> None:
+    """Samples must not gather where the code happens to release the interpreter lock: `torch.full`."""
+    path = script(tmp_path, "break")
+    lines = path.read_text().splitlines()
+    loop = [at for at, line in enumerate(lines, 1) if "total +=" in line or "for k in" in line]
+    named = []
+    for _ in range(4):
+        _, report = run(tmp_path, surroundings, sys.executable, str(path), "60")
+        named += [
+            str(one["evidence"].get("hot_line"))
+            for one in report["findings"]
+            if "hot_line" in one["evidence"]
+        ]
+    assert named and set(named) <= {"train.py", *(f"train.py:{at}" for at in loop)}
+    assert {f"train.py:{at}" for at in loop} & set(named), "four runs of a plain loop show its line"
+
+
+@pytest.mark.slow
 def test_a_crash_keeps_its_exit_code_and_gets_a_report(tmp_path: Path, surroundings: dict[str, str]) -> None:
     path = script(tmp_path, "raise ValueError('bad batch')")
     done, report = run(tmp_path, surroundings, sys.executable, str(path), "40")

@@ -66,6 +66,28 @@ for _ in range(20):
     optimizer.step()
 """
 )
+CLOSURES = (
+    HEAD
+    + """
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 2)
+    def forward(self, x):
+        time.sleep(0.004)
+        return self.layer(x)
+
+model = Model()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for x, y in DataLoader(Data(160), batch_size=8):
+    def closure():
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        return loss
+    optimizer.step(closure)
+"""
+)
 
 
 def recorded(directory: Path, folder: Path, text: str) -> RingFile:
@@ -82,6 +104,14 @@ def test_evaluation_of_a_language_model(gpumon_dir: Path, tmp_path: Path) -> Non
     evaluated = [number for number, one in enumerate(found.records) if one.phases.get("validate", 0) >= 0.02]
     assert evaluated == [9, 19, 29], "behind the tenth, twentieth and thirtieth update"
     assert all(one.phases["forward"] > 0 for one in found.records[1:]), "it begins with the first backward"
+
+
+@pytest.mark.slow
+def test_passes_inside_an_optimizers_closure_are_its_own_phases(gpumon_dir: Path, tmp_path: Path) -> None:
+    """The way of Lightning: forward and backward run inside `optimizer.step`."""
+    found = recorded(gpumon_dir, tmp_path, CLOSURES)
+    assert found.header.head == 20
+    assert all(one.phases["forward"] >= 0.004 and one.phases["backward"] > 0 for one in found.records[4:])
 
 
 @pytest.mark.slow

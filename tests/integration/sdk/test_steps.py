@@ -74,7 +74,30 @@ for epoch in range(3):
 """
     + END
 )
-STYLES = {"by hand": (BY_HAND, 90, 1), "lbfgs": (LBFGS, 2, 1), "accumulated": (ACCUMULATED, 18, 4)}
+ADVERSARIES = (
+    HEAD
+    + """
+torch.manual_seed(1)
+maker, judge = nn.Linear(4, 4), nn.Linear(4, 1)
+parameters = [*maker.parameters(), *judge.parameters()]
+makers = torch.optim.Adam(maker.parameters(), lr=0.01)
+judges = torch.optim.Adam(judge.parameters(), lr=0.01)
+for x, _ in DataLoader(Data(160), batch_size=8):
+    judges.zero_grad()
+    (judge(maker(torch.randn(8, 4)).detach()).mean() - judge(x).mean()).backward()
+    judges.step()
+    makers.zero_grad()
+    (-judge(maker(torch.randn(8, 4))).mean()).backward()
+    makers.step()
+"""
+    + END
+)
+STYLES = {
+    "by hand": (BY_HAND, 90, 1),
+    "lbfgs": (LBFGS, 2, 1),
+    "accumulated": (ACCUMULATED, 18, 4),
+    "adversaries": (ADVERSARIES, 20, 1),
+}
 
 
 @pytest.mark.parametrize("style", STYLES)

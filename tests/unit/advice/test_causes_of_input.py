@@ -41,6 +41,22 @@ def test_a_scan_in_getitem_is_the_data_sets_own_code() -> None:
     assert "train.py:7" in first(starved(0, [scan])).title
 
 
+def test_a_line_that_is_not_singled_out_is_not_named() -> None:
+    """GIVEN a function whose time is on no one line, or on an unknown one THEN it is named alone."""
+    method = "Rows.__getitem__"
+    spread = [
+        hot("data", "total += k", 0.5, function=method),
+        hot("data", "return torch.full(n)", 0.4, function=method, line=9),
+    ]
+    unknown = [hot("data", "", 0.9, function=method, line=0)]
+    for spots in (spread, unknown):
+        found = first(starved(0, spots))
+        assert found.evidence["hot_line"] == "train.py" and "`Rows.__getitem__` (train.py)" in found.title
+        assert "torch.full" not in str(found) and ":7" not in found.title
+    mostly = [hot("data", "total += k", 0.8, function=method), spread[1] | {"share": 0.1}]
+    assert first(starved(0, mostly)).evidence["hot_line"] == "train.py:7"
+
+
 def test_the_sampler_is_named_at_its_line() -> None:
     scan = hot("data", "pool = [i for i in labels if i == c]", function="Balanced.__iter__")
     times = LOADED | {"sampler_seconds": 0.019, "fetch_seconds": 0.001}

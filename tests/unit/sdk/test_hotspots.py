@@ -10,7 +10,7 @@ from typing import Any
 
 from sdk.core.phases import PhaseNames
 from sdk.sampling import windows
-from sdk.sampling._budget import SHARE
+from sdk.sampling._budget import LOOKUP_SHARE
 from sdk.sampling._hot_lines import HotLines, Sample
 from sdk.sampling._stacks import Frame
 from sdk.sampling.hotspots import Hotspots
@@ -83,7 +83,7 @@ def test_lines_know_their_callers_and_the_loop_what_it_keeps(tmp_path: Path) -> 
 
 def test_time_in_which_others_have_the_core_is_no_work_of_a_line() -> None:
     hotspots = Hotspots(0, Recorder(), PhaseNames().name)
-    told = hotspots._told((0, 10, 2, 7, None), [Frame(__file__, 1, "train")])
+    told = hotspots._told((0, 10, 2, 7, 0, None), [Frame(__file__, 1, "train")])
     assert (told.ns, told.cpu) == (3, 2)
 
 
@@ -123,11 +123,11 @@ def test_what_samples_say_waits_until_it_is_earned() -> None:
     """GIVEN a window's samples WHEN the run is young THEN they are looked up later, or at its end."""
     told: list[dict[str, Any]] = []
     sampling = windows.SamplingWindows(Recorder(), lambda config, _: told.append(config))  # type: ignore[arg-type]
-    began, earned = time.monotonic_ns(), int(windows._EVALUATION_NS / SHARE)
+    began, earned = time.monotonic_ns(), int(windows._EVALUATION_NS / LOOKUP_SHARE)
     for steps in range(windows.QUICK_FIRST_STEP, 100):
         sampling.step(steps, began + earned // 2, 10_000_000)
     assert not told
-    sampling.step(100, began + 100 * earned, 10_000_000)
+    sampling.step(100, began + 2 * earned, 10_000_000)
     assert len(told) == 1
     sampling.close()
 
