@@ -28,7 +28,7 @@ BOTH_PASSES = 0.9
 dozens of calls deep), and both passes without it take this multiple of backward with its NaN checks."""
 LEFT_UNKNOWN = 0.5
 """The same if backward was not seen."""
-LEAST_GAIN_LEFT, DOUBT = 0.85, Bounds(low=1.45, likely=1.0, high=0.65)
+LEAST_GAIN_LEFT, DOUBT = 0.85, Bounds(low=1.35, likely=1.0, high=0.65)
 """The largest remaining share for the lowest gain, and factors on the remaining share. Judgement."""
 
 
