@@ -194,3 +194,16 @@ def test_hashing_in_a_loop_is_hashing_and_no_loop_to_vectorise() -> None:
     work = {"job": "hash", "api": "hashlib.sha256"}
     found = first(looped("digest.update(raw(t))", function="fingerprint", calls=24, job="hash", work=work))
     assert found.id == "compute.user_code" and "hash" in found.remedy.summary
+
+
+def test_a_small_batch_of_a_loop_without_a_loader_is_named_by_the_rows_its_modules_take() -> None:
+    """GIVEN an agent that learns from four moments at a time WHEN it is judged THEN the batch is a cause, and
+    the time in which it plays is not promised away."""
+    phases = {"forward": 0.0006, "backward": 0.0008, "optimizer": 0.0006, "rollout": 0.0002}
+    agent = {"shapes": {"rows": 4}, "model": {"layers": ["Linear", "Tanh"], "parameters": 140_000}}
+    run = run_of(phases, config=agent, batch_size=None, rank={"samples": 0})
+    found = next(one for one in findings(run) if one.id == "compute.small_batch")
+    assert found.evidence["batch_size"] == 4 and found.speedup is not None
+    factor = found.evidence["suggested_batch_size"] / 4
+    played = factor * sum(phases.values()) / (factor * phases["rollout"])
+    assert 2.0 < found.speedup.likely < played
