@@ -16,7 +16,9 @@ import numpy
 from PIL import Image
 from ultralytics import YOLO, settings
 
-settings.update(dict.fromkeys(("clearml", "comet", "dvc", "mlflow", "raytune", "tensorboard", "wandb"), False))
+settings.update(
+    dict.fromkeys(("clearml", "comet", "dvc", "mlflow", "raytune", "tensorboard", "wandb"), False)
+)
 for part in ("images", "labels"):
     (folder / part).mkdir()
 generator = numpy.random.default_rng(0)
