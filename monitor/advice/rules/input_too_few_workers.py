@@ -43,7 +43,7 @@ def check(run: RunContext) -> Advice | None:
         remedy=f"Raise num_workers from {workers} to {best}: making a sample {kind}, and there are "
         f"{units.whole(cores)} cores." + frameworks.setting(run, "workers", workers=best),
         change=loading.with_workers(run, best),
-        effect=loading.effect_of_workers(run),
+        effect=loading.effect_of_workers(run, best),
         price="memory of a process for each worker",
         evidence={
             "num_workers": workers,

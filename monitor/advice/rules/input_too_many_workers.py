@@ -81,7 +81,7 @@ def check(run: RunContext) -> Advice | None:
             else "no more than the free cores."
         ),
         change=loading.with_workers(run, best),
-        effect=loading.effect_of_workers(run),
+        effect=loading.effect_of_workers(run, best),
         evidence={
             "num_workers": workers,
             "suggested_workers": best,
@@ -138,7 +138,7 @@ def _crowded(run: RunContext, workers: int, cores: float) -> Advice | None:
         remedy=f"Use num_workers={enough}: the other {workers - enough} processes take memory, start-up time "
         "and the cores the model computes on.",
         change=loading.with_workers(run, enough),
-        effect=loading.effect_of_workers(run),
+        effect=loading.effect_of_workers(run, enough),
         evidence={
             "num_workers": workers,
             "suggested_workers": enough,

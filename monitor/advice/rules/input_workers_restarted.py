@@ -63,7 +63,7 @@ def check(run: RunContext) -> Advice | None:
         f"{units.percent(share)} of the time",
         remedy=_remedy(run, length),
         change="" if length < EACH_STEP else loading.with_workers(run, workers),
-        effect=loading.effect_of_workers(run),
+        effect=loading.effect_of_workers(run, workers),
         price="memory of the workers between the epochs",
         evidence={
             "epochs_started": epochs,
