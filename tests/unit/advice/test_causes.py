@@ -220,3 +220,14 @@ def test_a_small_batch_of_a_loop_without_a_loader_is_named_by_the_rows_its_modul
     factor = found.evidence["suggested_batch_size"] / 4
     played = factor * sum(phases.values()) / (factor * phases["rollout"])
     assert 2.0 < found.speedup.likely < played
+
+
+def test_a_loop_of_gru_cells_is_no_alarm_on_a_cpu_where_nothing_is_faster() -> None:
+    def found(cell: str) -> Finding:
+        loop = looped("h = self.cell(x, h)", "forward", 0.012, calls=80, kind="module")
+        layers = msgspec.structs.replace(
+            loop, config=loop.config | {"model": {"modules": 5, "layers": [cell]}}
+        )
+        return next(one for one in findings(layers) if one.id == "compute.python_loop")
+
+    assert (found("LSTMCell").severity, found("GRUCell").severity) == ("warning", "hint")
