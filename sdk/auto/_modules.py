@@ -119,8 +119,8 @@ class OutermostModules:
     def _note(self, call: Mapping[str, Any]) -> None:
         """`call`: the local variables of torch's own `Module.__call__`."""
         module = call.get("self")
-        if module is not None and module.training and self._steps.grad_enabled():
-            self._rows.passed((*call["args"], *call["kwargs"].values()))
+        if getattr(module, "training", False) and self._steps.grad_enabled():
+            self._steps.guarded(self._rows.passed, module, (*call["args"], *call["kwargs"].values()))
         known = any(ref() is module for ref in (*self._known, *self._found))
         if module is not None and not known and len(self._known) + len(self._found) < _MOST:
             self._found.append(weakref.ref(module))

@@ -6,8 +6,11 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from ..probe._model import torch_class
+
 _FLAT = 2
 """Rows of features. With more dimensions the first may be time, and does not tell how much is computed."""
+_BAG = "EmbeddingBag"
 
 
 class Rows:
@@ -19,10 +22,13 @@ class Rows:
         self._calls: Counter[int] = Counter()
         self._once = True
 
-    def passed(self, values: Iterable[Any]) -> None:
+    def passed(self, module: Any, values: Iterable[Any]) -> None:
         """What a module is given for a training pass."""
-        shape = next((shape for one in values if (shape := getattr(one, "shape", None)) is not None), ())
-        self._sizes.add(int(shape[0]) if len(shape) == _FLAT else 0)
+        first = next((one for one in values if hasattr(one, "is_floating_point")), None)
+        if first is None or first.is_nested or first.dim() != _FLAT:
+            self._sizes.add(0)
+        else:
+            self._sizes.add(int(first.shape[0]) * (1 if _is_row(module, first) else int(first.shape[1])))
 
     def called(self, module: Any) -> None:
         self._calls[id(module)] += 1
@@ -35,3 +41,9 @@ class Rows:
     def known(self) -> int | None:
         same = len(self._sizes) == 1 and self._once
         return next(iter(self._sizes)) or None if same else None
+
+
+def _is_row(module: Any, tensor: Any) -> bool:
+    """Whether a row is one sample: numbers are its features. Indices are a sequence, each of them computed by
+    itself, unless a bag sums them first."""
+    return bool(tensor.is_floating_point()) or torch_class(module) == _BAG

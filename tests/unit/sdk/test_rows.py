@@ -37,6 +37,14 @@ def sequences(net: Net) -> None:
         net.step(torch.randn(3, 7, 4))
 
 
+def tokens(net: Net) -> None:
+    model = nn.Sequential(nn.Embedding(9, 4), net.model)
+    for _ in range(STEPS):
+        net.optimizer.zero_grad()
+        model(torch.randint(0, 9, (3, 6))).sum().backward()
+        net.optimizer.step()
+
+
 def other_rows(net: Net) -> None:
     critic = nn.Linear(4, 4)
     for _ in range(STEPS):
@@ -55,6 +63,7 @@ def from_a_loader(net: Net) -> None:
         (two_modules, 3),
         (asked_one_by_one, None),
         (sequences, None),
+        (tokens, 18),
         (other_rows, None),
         (from_a_loader, None),
     ],
@@ -64,3 +73,19 @@ def test_rows_are_told_where_every_module_takes_as_many_once(
 ) -> None:
     found = auto(lambda: loop(Net()))
     assert found.config.get("shapes", {}).get("rows") == rows
+
+
+def test_an_input_of_any_kind_is_left_to_the_model(auto: Recording) -> None:
+    """What has a shape that cannot be read (here: a ragged tensor) disturbs nobody."""
+
+    class Ragged(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.stack([one.sum() for one in x.unbind()]).view(-1, 1).expand(-1, 4)
+
+    ragged, net = Ragged(), Net()
+
+    def loop() -> None:
+        for _ in range(STEPS):
+            net.step(ragged(torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(4, 3)])))
+
+    assert "rows" not in auto(loop).config.get("shapes", {})
