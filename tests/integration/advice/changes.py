@@ -74,19 +74,24 @@ try:
     numpy.random.seed(0)
 except ImportError:
     pass
-_losses = []
+_losses, _pid = [], os.getpid()
 _backward = torch.Tensor.backward
+def _write():
+    if os.getpid() == _pid and _losses:
+        with open(os.environ["LOSSES"], "w") as out:
+            json.dump(_losses, out)
 def _watched(self, *args, **kwargs):
     _losses.append(float(self.detach()))
     if len(_losses) > int(os.environ["STEPS"]):
         sys.stdout.flush()
-        with open(os.environ["LOSSES"], "w") as out:
-            json.dump(_losses, out)
+        _write()
         os._exit(0)
     return _backward(self, *args, **kwargs)
 torch.Tensor.backward = _watched
+atexit.register(_write)
 """
-"""Put before a script: fixes the random numbers and records the losses of its first steps."""
+"""Put before a script: fixes the random numbers and records the losses of its first steps, or of all of a
+shorter script."""
 
 
 def losses(script: Path, folder: Path, steps: int = 40) -> list[float]:
@@ -105,7 +110,7 @@ def losses(script: Path, folder: Path, steps: int = 40) -> list[float]:
         text=True,
         timeout=PATIENCE,
     )
-    assert target.exists(), done.stderr[-2000:]
+    assert target.exists() and done.returncode == 0, done.stderr[-2000:]
     found: list[float] = json.loads(target.read_text())
     return found
 
