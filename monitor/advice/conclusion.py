@@ -17,6 +17,13 @@ Changes = Mapping[FindingKey, Outcomes | None]
 """How the remedy of each finding changes the step."""
 
 
+def uncontradicted(findings: Sequence[Finding]) -> list[Finding]:
+    """Without those that say a run has no cause beside a cause of it. A finding outlasts its evidence by some
+    ticks, so the two may be shown at once."""
+    troubled = {one.run for one in findings if one.severity != "healthy"}
+    return [one for one in findings if one.severity != "healthy" or one.run not in troubled]
+
+
 def combined_of(findings: Sequence[Finding], changes: Changes, model: StepModel | None) -> Speedup | None:
     """The gain of all remedies together. `findings` are those of a run and its GPUs, ranked."""
     serious = [finding for finding in findings if finding.severity in SERIOUS]

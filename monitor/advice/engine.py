@@ -13,7 +13,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from monitor.advice.conclusion import Changes, combined_of, steady_combined, verdict
+from monitor.advice.conclusion import Changes, combined_of, steady_combined, uncontradicted, verdict
 from monitor.advice.confirmation import Confirmation, since
 from monitor.advice.context.machine import MachineContext, Point
 from monitor.advice.context.run import RunContext
@@ -122,7 +122,7 @@ class Engine:
         return kept.judged
 
     def _conclude(self, snapshot: Snapshot, shown: Sequence[Judged]) -> Snapshot:
-        findings = ranked(one.finding for one in shown)
+        findings = ranked(uncontradicted([one.finding for one in shown]))
         changes = {one.finding.key: one.outcomes for one in shown}
         own = facts.findings_by_run(snapshot.runs, findings)
         runs = tuple(self._concluded(run, own[run.id], changes) for run in snapshot.runs)

@@ -79,7 +79,7 @@ def _spent(dossier: Dossier) -> Iterator[str]:
     found = account.avoidable
     if found is not None and visible(found.share):
         saved = f"{seconds(found.likely)} of it ({percent(found.share)})"
-        yield f"About {saved} would be saved with every remedy applied."
+        yield f"About {saved} would have been saved with every remedy applied."
         yield ""
 
 

@@ -87,7 +87,8 @@ def _figures(dossier: Dossier) -> Iterator[tuple[str, str, str]]:
     if run.starved_ratio is not None:
         yield percent(run.starved_ratio), "GPU idle", "share of the step"
     if run.combined is not None and run.verdict is not None and run.verdict.kind == "fix":
-        yield gain(run.combined.likely), "with all remedies", "predicted"
+        when = "predicted" if run.live else "predicted for the next run"
+        yield gain(run.combined.likely), "with all remedies", when
     if run.trend is not None and run.trend != "steady":
         yield percent(run.trend_ratio), "of its best throughput", "at the end"
 

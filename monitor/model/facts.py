@@ -22,7 +22,7 @@ from monitor.model.run import ProcessGroup, Rank, Run, RunCondition, Stuck, Tren
 from monitor.model.snapshot import Snapshot
 from monitor.model.wall import wall_of
 
-LIVE = ("running", "stalled")
+LIVE, DIED = ("running", "stalled"), ("failed", "killed")
 FEEDING = ("input.", "transfer.")
 """Areas of the rules about a device left without work."""
 HARMLESS = frozenset(("gpu_idle", "applications_clocks_setting", "sync_boost", "display_clock_setting"))
@@ -343,10 +343,13 @@ def promises(finding: Finding, policy: Policy = DEFAULT_POLICY) -> bool:
 
 def _about(finding: Finding, snapshot: Snapshot, runs: dict[str, Run]) -> Finding:
     run = runs.get(finding.run or "")
+    live = finding.run is None or (run is not None and run.live)
+    died = run is not None and run.state in DIED and finding.severity == "critical"
     return replace(
         finding,
         subject=_subject(finding, run, snapshot),
-        live=finding.run is None or (run is not None and run.live),
+        live=live,
+        newsworthy=live or died,
         superseded=run is not None and run.superseded,
     )
 

@@ -111,6 +111,8 @@ class Finding(Struct, frozen=True):
     `monitor.model.facts`, like the fields below."""
     live: bool = True
     """About the machine or a run still going: nobody should be woken for a run that is over."""
+    newsworthy: bool = True
+    """May be a headline: it is live, or what a run died of, which must not be missed."""
     superseded: bool = False
     """About a run that has been run again since: history, no longer something to change."""
     share: float | None = None
@@ -135,3 +137,5 @@ class FindingGroup(Struct, frozen=True):
     """What they are about: "GPUs 0–7", "resnet ranks 1 and 3", or the one finding's subject."""
     findings: tuple[int, ...]
     """Their indices in `Snapshot.findings`."""
+    speedup: Speedup | None = None
+    """The gain to be had now: the first finding's; None once its run is over, which promises nothing."""

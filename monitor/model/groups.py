@@ -14,29 +14,37 @@ Key = tuple[str, str, str | None]
 
 
 def grouped(findings: Sequence[Finding], snapshot: Snapshot) -> tuple[FindingGroup, ...]:
-    """Groups findings by rule, severity and run, ordered by the first of each. Different runs stay apart,
-    since their remedies have their own values. Superseded findings are left out."""
+    """Groups findings by rule, severity and run, ordered by the first of each, what is over last. Different
+    runs stay apart, since their remedies have their own values. Superseded findings are left out."""
     members: dict[Key, list[int]] = {}
     for at, finding in enumerate(findings):
         if not finding.superseded:
             members.setdefault((finding.id, finding.severity, finding.run), []).append(at)
-    return tuple(_group(findings, tuple(places), snapshot) for places in members.values())
+    ordered = sorted(members.values(), key=lambda places: not findings[places[0]].newsworthy)
+    return tuple(_group(findings, tuple(places), snapshot) for places in ordered)
 
 
 def leads(snapshot: Snapshot) -> tuple[Finding, ...]:
-    """One finding per group, for lists: the first, with the title and subject of the group."""
+    """One finding per group, for lists: the first, with the title, the subject and the gain of the group."""
     return tuple(
-        replace(snapshot.findings[group.findings[0]], title=group.title, subject=group.subject)
+        replace(
+            snapshot.findings[group.findings[0]],
+            title=group.title,
+            subject=group.subject,
+            speedup=group.speedup,
+        )
         for group in snapshot.groups
     )
 
 
 def _group(findings: Sequence[Finding], places: tuple[int, ...], snapshot: Snapshot) -> FindingGroup:
     first = findings[places[0]]
-    if len(places) == 1:
-        return FindingGroup(first.id, first.severity, first.title, first.subject, places)
-    subject = _subject([findings[at] for at in places], snapshot)
-    return FindingGroup(first.id, first.severity, f"{first.cause or first.id} on {subject}", subject, places)
+    title, subject = first.title, first.subject
+    if len(places) > 1:
+        subject = _subject([findings[at] for at in places], snapshot)
+        title = f"{first.cause or first.id} on {subject}"
+    speedup = first.speedup if first.live else None
+    return FindingGroup(first.id, first.severity, title, subject, places, speedup)
 
 
 def _subject(members: Sequence[Finding], snapshot: Snapshot) -> str:

@@ -125,6 +125,6 @@ def _finding(finding: Finding) -> Finding:
 
 def _group(group: FindingGroup, findings: tuple[Finding, ...]) -> FindingGroup:
     """A group of one has its finding's title; the title of several contains only their cause."""
-    if len(group.findings) != 1:
-        return group
-    return replace(group, title=findings[group.findings[0]].title)
+    first = findings[group.findings[0]]
+    title = first.title if len(group.findings) == 1 else group.title
+    return replace(group, title=title, speedup=first.speedup if group.speedup else None)

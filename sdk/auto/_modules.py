@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from .. import ring
 from ..compiler.regions import CompiledRegion, is_compiling
 from ..compiler.tracing import Compiling
 from ..core.phases import OTHER, TRANSFER
+from ._rows import Rows
 
 if TYPE_CHECKING:
     from ._recognizer import StepRecognizer
@@ -76,6 +77,7 @@ class OutermostModules:
         self._compiled = False
         self._batch: Any = None
         """The device of the last batch on arrival."""
+        self._rows = Rows()
         self.learn()
 
     # ── learning ─────────────────────────────────────────────────────────────────────────────────
@@ -112,9 +114,13 @@ class OutermostModules:
                 self.pause()
         elif event == "call" and frame.f_code is self._code:
             self.pause()
-            self._note(frame.f_locals.get("self"))
+            self._note(frame.f_locals)
 
-    def _note(self, module: Any) -> None:
+    def _note(self, call: Mapping[str, Any]) -> None:
+        """`call`: the local variables of torch's own `Module.__call__`."""
+        module = call.get("self")
+        if getattr(module, "training", False) and self._steps.grad_enabled():
+            self._steps.guarded(self._rows.passed, module, (*call["args"], *call["kwargs"].values()))
         known = any(ref() is module for ref in (*self._known, *self._found))
         if module is not None and not known and len(self._known) + len(self._found) < _MOST:
             self._found.append(weakref.ref(module))
@@ -129,6 +135,8 @@ class OutermostModules:
     def called(self, module: Any) -> bool:
         """A known module is called. Returns whether its end matters: yes while looking for others."""
         self.pause()
+        if self._steps.grad_enabled():
+            self._rows.called(module)
         if self._steps.learning and self._batch is not None:
             first = next(iter(module.parameters()), None)
             if first is not None:
@@ -153,9 +161,11 @@ class OutermostModules:
                 vars(module)[_PLACE] = Watched(module, self._steps.call_begins, self._steps.call_ended)
             self._known.append(weakref.ref(module))
         self._found = []
+        self._rows.updated()
         self._quiet += 1
         if self._quiet >= _QUIET_STEPS:
             self._steps.learning = False
+            self._steps.session.know_rows(self._rows.known)
 
     def _may_be_watched(self, module: Any) -> bool:
         own = vars(module).get(_PLACE)

@@ -26,6 +26,8 @@ class BatchSize:
         self._last: Any = None
         self.shapes: set[tuple[int, ...]] = set()
         """Shapes seen of the first tensor, without the batch dimension; at most `_MAX_SHAPES`."""
+        self.rows: int | None = None
+        """What the model takes at once, for a loop whose batches nobody saw."""
 
     def of(self, batch: Any) -> tuple[int, int]:
         """(samples, tokens); 0: unknown."""
@@ -61,7 +63,7 @@ class BatchSize:
     def config(self) -> dict[str, Any] | None:
         """The probe's `shapes` part."""
         if not self.shapes:
-            return None
+            return {"rows": self.rows} if self.rows else None
         return {"fixed": len(self.shapes) == 1, "distinct": len(self.shapes)}
 
 

@@ -275,6 +275,10 @@ class Session(NullSession, Listener):
         self.batch_size = self.meta["batch_size"] = size
         self._write_meta()
 
+    def know_rows(self, rows: int | None) -> None:
+        """How many rows the model takes at once, where no batch was seen."""
+        self._batch.rows = rows
+
     def watch_loader(self, loader: Any) -> None:
         self.loaders.loader = loader
 

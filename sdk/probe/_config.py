@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..structure.files import is_user_file
-from ._model import model_part
+from ._model import model_part, torch_class
 
 ENVIRONMENT = (
     "CUDA_VISIBLE_DEVICES", "CUDA_LAUNCH_BLOCKING", "CUDA_DEVICE_MAX_CONNECTIONS", "CUBLAS_WORKSPACE_CONFIG",
@@ -190,6 +190,7 @@ def optimizer_config(optimizer: Any) -> dict[str, Any]:
     return take(
         {
             "class": lambda: type(optimizer).__name__,
+            "kind": lambda: torch_class(optimizer) or "",
             "fused": lambda: groups[0].get("fused"),
             "foreach": lambda: groups[0].get("foreach"),
             "capturable": lambda: groups[0].get("capturable"),

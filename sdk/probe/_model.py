@@ -86,10 +86,14 @@ def _describe(model: Any) -> dict[str, Any]:
     }
 
 
+def torch_class(thing: Any) -> str | None:
+    """The torch class something is, or derives from: the name of the author's own class says nothing."""
+    known = (one.__name__ for one in type(thing).__mro__ if one.__module__.startswith("torch."))
+    return next(known, None)
+
+
 def _kind(module: Any) -> str:
-    """The torch class a module derives from: the name of the author's own class says nothing."""
-    known = (one.__name__ for one in type(module).__mro__ if one.__module__.startswith("torch."))
-    return next(known, "Module")
+    return torch_class(module) or "Module"
 
 
 def _unwrap(model: Any) -> Any:

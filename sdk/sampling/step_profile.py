@@ -12,6 +12,7 @@ import os
 import sys
 import threading
 import time
+from collections import Counter
 from types import FrameType
 from typing import Any
 
@@ -37,13 +38,16 @@ _COUNTED = ("sync.items", "sync.seconds", "log.prints", "log.seconds", "checkpoi
 _LOGGING = os.path.join("logging", "__init__.py")
 _CALLS = {"handle": (_LOGGING, "log.prints"), "checkpoint": (CHECKPOINT, "checkpoint.blocks")}
 """Library functions whose calls are counted: name → their file, and what they count as."""
+_LOOK_UP, _MODULE_CALL = "Module.__getattr__", "Module._wrapped_call_impl"
+"""torch's own functions that find a module's part, and that call a module."""
 
 
 class StepProfile:
     """Counts over the profiled steps; `calls` is (file, line) → calls made from there, per step."""
 
     def __init__(self) -> None:
-        self._lines: dict[tuple[str, int], int] = {}
+        self._lines: Counter[tuple[str, int]] = Counter()
+        self._looked_up: Counter[tuple[str, int]] = Counter()
         self._counts: dict[str, float] = {}
         self._limit = self._left = 0
         self._timed = self._timed_ns = self._calls = 0
@@ -71,6 +75,7 @@ class StepProfile:
         if sys.getprofile() is not None or threading.get_ident() != thread:
             return False
         self._lines.clear()
+        self._looked_up.clear()
         self.return_values, self.seen = ReturnValues(), Seen()
         self._counts = dict.fromkeys(_COUNTED, 0.0)
         if _cuda_in_use():
@@ -112,8 +117,11 @@ class StepProfile:
         return found
 
     def calls(self) -> dict[tuple[str, int], int]:
-        steps = max(1, self._steps)
-        return {key: round(count / steps) for key, count in self._lines.items() if count >= steps}
+        """Where a module is called, looking it up (`self.cell`) does not count: that is a call of its own."""
+        steps, found = max(1, self._steps), dict(self._lines)
+        for key, count in self._looked_up.items():
+            found[key] -= count if _MODULE_CALL in self.seen.called.get(key, ()) else 0
+        return {key: round(count / steps) for key, count in found.items() if count >= steps}
 
     def _event(self, frame: FrameType, event: str, argument: Any) -> None:
         """An exception here would surface in the user's line, so none may escape."""
@@ -144,6 +152,8 @@ class StepProfile:
         elif event == "call":
             if frame.f_back is not None and self._line(frame.f_back):
                 self._enter(frame, frame.f_back)
+                if frame.f_code.co_qualname == _LOOK_UP:
+                    self._looked_up[_key(frame.f_back)] += 1
             file, counted = _CALLS.get(frame.f_code.co_name, ("", ""))
             if counted and frame.f_code.co_filename.endswith(file):
                 self._counts[counted] += 1
@@ -154,8 +164,8 @@ class StepProfile:
         """Count a call; True if a user line makes it."""
         if not self._count(1) or not is_user_file(caller.f_code.co_filename):
             return False
-        key = (caller.f_code.co_filename, caller.f_lineno or 0)
-        self._lines[key] = self._lines.get(key, 0) + 1
+        key = _key(caller)
+        self._lines[key] += 1
         return True
 
     def _count(self, calls: int) -> bool:
@@ -167,7 +177,7 @@ class StepProfile:
 
     def _note(self, caller: FrameType, name: str, function: Any) -> None:
         """Remember which C function a line calls."""
-        called = self.seen.called.setdefault((caller.f_code.co_filename, caller.f_lineno or 0), {})
+        called = self.seen.called.setdefault(_key(caller), {})
         if name not in called:
             called[name] = _dotted(name, function)
 
@@ -176,7 +186,7 @@ class StepProfile:
         code = frame.f_code
         if is_user_file(code.co_filename):
             return
-        key = (caller.f_code.co_filename, caller.f_lineno or 0)
+        key = _key(caller)
         called = self.seen.called.setdefault(key, {})
         if code.co_qualname not in called:
             called[code.co_qualname] = f"{frame.f_globals.get('__name__', '')}.{code.co_qualname}"
@@ -228,6 +238,10 @@ def _dotted(name: str, function: Any) -> str:
     if owner is None or isinstance(owner, type(sys)):
         return f"{getattr(function, '__module__', None) or ''}.{name}"
     return f"{kind.__module__}.{kind.__qualname__}.{name}"
+
+
+def _key(caller: FrameType) -> tuple[str, int]:
+    return caller.f_code.co_filename, caller.f_lineno or 0
 
 
 def _is_tensor(function: Any) -> bool:

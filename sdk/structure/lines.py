@@ -70,7 +70,7 @@ class Lines:
 
     def drawn(self, path: Sequence[tuple[str, int, str]]) -> bool:
         """Whether what this call stack (innermost first) computes for a sample is random: the function draws,
-        or a line between it and the method torch calls does, or one uses what was drawn above it."""
+        or a line between it and the method torch calls does, or one uses what follows from such a draw."""
         asked = next((at for at, (_, _, name) in enumerate(path) if name in SAMPLE_METHODS), None)
         if asked is None:
             return False
@@ -86,16 +86,20 @@ class Lines:
         return any(apis.draws(api) for api in self._reader.summary(source, scope).apis)
 
     def _line_draws(self, file: str, line: int) -> bool:
-        """Whether the statement draws, or reads a name bound by one that does."""
+        """Whether the statement draws, or reads what follows from a statement of its function that does."""
         source = read(file)
         node = source.statement_at(line) if source else None
         if source is None or node is None:
             return False
-        scope = source.scope_at(line)
-        effect = self._reader.effect(source, scope, node)
-        above = self._reader.bound_above(effect)
-        effects = [effect, *(self._reader.effect(source, scope, one) for one in above)]
-        return any(apis.draws(api) for one in effects for api in one.apis)
+        scope, seen, rest = source.scope_at(line), {node}, [node]
+        while rest:
+            effect = self._reader.effect(source, scope, rest.pop())
+            if any(map(apis.draws, effect.apis)):
+                return True
+            above = self._reader.bound_above(effect) - seen
+            seen |= above
+            rest += above
+        return False
 
     def fixed(self, file: str, line: int) -> bool:
         """Whether the line creates an array that is the same in every step: in a `forward`, from nothing but

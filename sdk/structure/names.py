@@ -258,9 +258,13 @@ def stored(target: ast.expr) -> list[str]:
 
 
 def _module_member(dotted: str) -> Target:
-    """A member of a module; the user's own definition if the module is one of the user's files."""
+    """A member of a module; the user's own definition if the module is one of the user's files. Whatever else
+    is in such a file is unknown, even if the file has a library's name."""
     module, _, name = dotted.rpartition(".")
     file = getattr(sys.modules.get(module), "__file__", None) if module and "(" not in module else None
     source = read(file) if isinstance(file, str) else None
     node = source.definitions.get(name) if source is not None else None
-    return Target("", node, source) if node is not None else Target(dotted)
+    if node is not None:
+        return Target("", node, source)
+    own = source is not None and dotted not in sys.modules
+    return Target(f"{UNKNOWN}.{name}") if own else Target(dotted)

@@ -8,7 +8,7 @@ from typing import get_args
 import msgspec
 import pytest
 
-from monitor.model import facts
+from monitor.model import facts, groups
 from monitor.model.clock import Moment
 from monitor.model.finding import Severity
 from monitor.model.gpu import GpuCondition, Nvlink, Pcie
@@ -157,6 +157,30 @@ def test_what_was_found_about_a_run_that_was_run_again_is_past() -> None:
     assert not any(f.run == old.id for _, f in after.findings())
     assert any(f.run == old.id for _, f in after.findings(past=True))
     assert answer_of(after).what != answer_of(before).what
+
+
+def ended(scene: str) -> Snapshot:
+    """The scene after all its runs have ended."""
+    made = scenes.SCENES[scene](TICK)
+    over = [msgspec.structs.replace(run, state="ended", ended=made.time) for run in made.runs]
+    return facts.complete(msgspec.structs.replace(made, runs=tuple(over)))
+
+
+def test_an_ended_run_is_told_as_history_and_promises_nothing() -> None:
+    frame = frame_of(ended("data-bound"))
+    answer = answer_of(frame)
+    assert answer.what.startswith("resnet50-naive has ended. Found in it: The GPU waits for data")
+    assert answer.fix.startswith("For the next run: ") and not answer.gain and answer.symbol.role == "dim"
+    assert "×" not in text_of(findings.table(frame, Room(140, 40)))
+
+
+def test_the_page_of_an_ended_run_tells_the_gain_of_the_next() -> None:
+    snapshot = ended("data-bound")
+    found = next(one for one in snapshot.findings if one.speedup)
+    shown = text_of(one_finding.preview(found, Room(80, 30)))
+    assert "×2.1 (1.7–2.4)  step rate of the next run" in shown
+    lead = next(one for one in groups.leads(snapshot) if one.id == found.id)
+    assert "×" not in (told := text_of(one_finding.preview(lead, Room(80, 30)))) and "has ended" in told
 
 
 def text_of(block: Block) -> str:

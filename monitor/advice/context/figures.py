@@ -26,7 +26,7 @@ RARE_EXCESS = 0.5
 """The mean step must exceed the median by this share of a cause's own time before the median counts as a step
 without the cause."""
 NEIGHBOUR_BOUNDS = (0.9, 1.6)
-"""Including its effect on neighbouring steps, a cause costs between these multiples of its own time."""
+"""Including its effect on neighbouring steps, a cause usually costs so many times its own time."""
 MEDIAN_MARGIN = 1.02
 """A step without the cause may take up to this multiple of the median step."""
 MOST_OF_STEP = 0.995
@@ -89,7 +89,7 @@ class RunFigures:
         known = self.run.batch_size or self.count("loader", "batch_size")
         if known is None and self.lead and self.lead.steps and self.lead.samples:
             known = round(self.lead.samples / self.lead.steps)
-        return known or None
+        return known or self.count("shapes", "rows") or None
 
     @cached_property
     def workers(self) -> int | None:
@@ -161,14 +161,15 @@ class RunFigures:
         found = [stall for stall in self.run.stalls if stall.kind in kinds]
         return max(found, key=lambda stall: stall.total_seconds, default=None)
 
-    def cost_with_neighbours(self, cost: float) -> float:
-        """Seconds per step attributable to a cause that costs `cost` by itself. If most steps are without it,
-        the median step shows what a step then takes, since the cause also slows its neighbours."""
+    def cost_with_neighbours(self, cost: float, most: float = NEIGHBOUR_BOUNDS[1]) -> float:
+        """Seconds per step attributable to a cause that costs `cost` by itself, at most `most` times that. If
+        most steps are without it, the median step shows what a step then takes, since the cause also slows
+        its neighbours."""
         median = self.lead.step.p50 if self.lead else None
         if self.period is None or not median or self.period - median < RARE_EXCESS * cost:
             return cost
-        least, most = (bound * cost for bound in NEIGHBOUR_BOUNDS)
-        return min(max(self.period - MEDIAN_MARGIN * median, least), most, MOST_OF_STEP * self.period)
+        seen = max(self.period - MEDIAN_MARGIN * median, NEIGHBOUR_BOUNDS[0] * cost)
+        return min(seen, most * cost, MOST_OF_STEP * self.period)
 
     @cached_property
     def hotspots(self) -> tuple[Hotspot, ...]:

@@ -105,17 +105,22 @@ HEAVY = {"Conv1d", "Conv2d", "Conv3d", "ConvTranspose2d", "LSTM", "GRU", "RNN", 
     "MultiheadAttention", "TransformerEncoderLayer", "TransformerDecoderLayer", "Transformer",
 }  # fmt: skip
 """Layers that use each parameter many times per sample."""
+BAG, LITTLE = "EmbeddingBag", 0.1
+"""The table whose rows are summed before any other layer, and the share of both passes that is little."""
 
 
 def arithmetic_seconds(run: RunContext) -> float | None:
     """Seconds of forward and backward that are arithmetic, if all layers are dense and the parameter count is
-    known; else None."""
+    known; else None. Of a bag's table only some rows are used: counting all is good enough if little."""
     layers, parameters = run.setting("model", "layers"), run.count("model", "parameters")
     if run.has_cuda or not isinstance(layers, list) or not layers or not parameters:
         return None
-    if set(map(str, layers)) & HEAVY or any(str(layer).startswith("Embedding") for layer in layers):
+    kinds = set(map(str, layers))
+    if kinds & HEAVY or any(kind.startswith("Embedding") for kind in kinds - {BAG}):
         return None
-    return FLOPS_PER_PARAMETER * parameters * (run.batch_size or 1) / run.policy.cpu_flops
+    seconds = FLOPS_PER_PARAMETER * parameters * (run.batch_size or 1) / run.policy.cpu_flops
+    little = LITTLE * (run.seconds("forward") + run.seconds("backward"))
+    return seconds if BAG not in kinds or seconds <= little else None
 
 
 OVERHEAD = {

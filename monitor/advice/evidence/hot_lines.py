@@ -6,6 +6,7 @@ never from the user's own names.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from monitor.advice.context.hotspot import Caller, Hotspot, callers, together
@@ -23,9 +24,9 @@ def passes(run: RunContext, spot: Hotspot) -> bool:
     return spot.update or learns
 
 
-def doing(run: RunContext, *jobs: str) -> list[Hotspot]:
+def doing(run: RunContext, *jobs: str, phases: Collection[str] = PHASES_OF_LOOP) -> list[Hotspot]:
     """Hot lines of the training loop that directly call a library function with one of these jobs."""
-    found = [spot for spot in run.hotspots if spot.job in jobs and spot.phase in PHASES_OF_LOOP]
+    found = [spot for spot in run.hotspots if spot.job in jobs and spot.phase in phases]
     return sorted(found, key=lambda spot: -run.hot_seconds(spot))
 
 

@@ -128,9 +128,12 @@ def resident(run: RunContext) -> bool:
     return run.setting("loader", "dataset_resident") is True
 
 
-def effect_of_workers(run: RunContext) -> Effect:
-    """The effect of a different number of workers: each draws its own random numbers."""
-    return "in_expectation" if random_samples(run) else "identical"
+def effect_of_workers(run: RunContext, count: int) -> Effect:
+    """The effect of so many workers: each draws its own random numbers. And a loader whose workers stay does
+    not draw a new seed for them at every epoch, so all that the training draws after the first epoch (the
+    order of the samples, dropout) is different."""
+    stay = run.setting("loader", "persistent_workers") is True
+    return "in_expectation" if random_samples(run) or stay != (count > 0) else "identical"
 
 
 def with_workers(run: RunContext, count: int) -> str:

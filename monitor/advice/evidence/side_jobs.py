@@ -20,6 +20,9 @@ from monitor.model.finding import Effect
 
 EVERY_STEP = 1.5
 """Fewer steps than this between two occurrences means every step."""
+MOST_BESIDE = 2.6
+"""The most that a job was seen to cost by the wall clock, as a multiple of its own time: saves that are
+written to the disk during the steps after them. 1.9 of a validation pass, which leaves the caches cold."""
 LESS_OFTEN = 100
 """One record per this many steps tells as much as one per step. Judgement."""
 
@@ -111,15 +114,18 @@ def often(every: float | None, unknown: str) -> str:
     return "every step" if is_every_step(every) else f"every {units.whole(every)} steps"
 
 
-def side_job(run: RunContext, phase: str, *jobs: str) -> SideJob:
-    """The phase itself (none if ""), work with these jobs in other phases, and such lines inside other
-    work."""
-    pieces = [one for one in run.work if one.job in jobs and one.needed != "yes"]
-    beside = [one for one in pieces if one.phase != phase and one.phase in hot_lines.PHASES_OF_LOOP]
+def side_job(run: RunContext, phase: str, *jobs: str, also: tuple[str, ...] = ()) -> SideJob:
+    """The phase itself (none if ""), work with these jobs in the loop's other phases and those in `also`, and
+    such lines inside other work. What is shown of it is part of what is counted."""
+    counted = (phase, *hot_lines.PHASES_OF_LOOP, *also)
+    pieces = [one for one in run.work if one.job in jobs and one.needed != "yes" and one.phase in counted]
+    beside = [one for one in pieces if one.phase != phase]
     own = {(one.file, one.line) for one in pieces}
-    claimed = own | {(one.file, one.line) for one in run.work if one.job and one.needed != "yes"}
+    claimed = {(one.file, one.line) for one in run.work if one.job and one.needed != "yes"}
     lines = [
-        spot for spot in hot_lines.doing(run, *jobs) if spot.phase != phase and spot.piece not in claimed
+        spot
+        for spot in hot_lines.doing(run, *jobs, phases=counted)
+        if spot.phase != phase and spot.piece not in claimed
     ]
     savings = [Saving(phase, run.seconds(phase), phase)] if run.seconds(phase) > 0 else []
     savings += [Saving(one.phase, run.hot_seconds(one), one.place) for one in beside]
@@ -127,7 +133,7 @@ def side_job(run: RunContext, phase: str, *jobs: str) -> SideJob:
     total = sum(saving.seconds for saving in savings)
     within = [one for one in run.work if one.phase == phase]
     work = max((*pieces, *within), key=run.hot_seconds, default=None)
-    spots = [spot for spot in run.hotspots if spot.piece in own]
+    spots = [spot for spot in run.hotspots if spot.piece in own and spot.phase in counted]
     spot = max([*filter(None, [run.hot(phase)]), *spots, *lines], key=run.hot_seconds, default=None)
     stall = run.stall(phase)
     return SideJob(
@@ -139,7 +145,7 @@ def side_job(run: RunContext, phase: str, *jobs: str) -> SideJob:
         every=_every(run, stall.count if stall else 0, stall.every_steps if stall else None, work),
         each=stall.mean_seconds if stall else None,
         count=stall.count if stall else 0,
-        beside=max(0.0, run.cost_with_neighbours(total) - total) if phase else 0.0,
+        beside=max(0.0, run.cost_with_neighbours(total, MOST_BESIDE) - total) if phase else 0.0,
     )
 
 

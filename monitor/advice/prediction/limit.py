@@ -68,15 +68,16 @@ def most_gain(share: float) -> float:
 def within(
     gain: Speedup, share: float, model: StepModel | None = None, most: Change | None = None
 ) -> Speedup:
-    """The gain as far as removing this share of the time allows: the likely one no further. The range ends
-    there, too, or as far beyond as the doubt about what was measured goes, or caches that stay warm without
-    `most`; where host and device were played again, that has shown how far it can go."""
+    """The gain as far as removing this share of the time allows: the likely one no further. The range ends as
+    far beyond as the doubt about what was measured goes, and the caches that stay warm without `most`: they
+    do so however well it was measured. Where host and device were played again, that has shown how far it can
+    go."""
     limit = most_gain(share)
     likely = min(gain.likely, limit)
     if model is not None and model.lanes is not None:
         return speedup(min(gain.low, limit), likely, min(gain.high, limit), gain.why)
     warm = _warmer(model, most) if model is not None and most is not None else 1.0
-    high = min(gain.high, max(limit * warm, likely * exp(doubts(likely)[1])))
+    high = min(gain.high, max(limit, likely * exp(doubts(likely)[1])) * warm)
     return speedup(min(gain.low, limit), likely, high, gain.why)
 
 

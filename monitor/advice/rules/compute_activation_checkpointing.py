@@ -22,7 +22,7 @@ REPEATED = 0.27
 BLOCK_SECONDS, MOST_OWN = 0.00045, 0.5
 """Checkpointing's cost per block on the host, both passes together (measured separately, docs/advice.md), and
 its largest share of them."""
-SAVED = Bounds(low=0.6, likely=1.0, high=1.3)
+SAVED = Bounds(low=0.7, likely=1.0, high=1.15)
 """Factors on the cost computed below. Judgement: the ratio of the passes differs by model."""
 LEAST_LEFT = 0.1
 """At least this share of both passes remains."""

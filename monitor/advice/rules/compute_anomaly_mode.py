@@ -21,11 +21,14 @@ from monitor.advice.rule import Advice, rule
 from monitor.model import units
 
 FASTEST_LEFT, SLOWEST_LEFT, PER_FORWARD = 0.25, 0.62, 0.15
-"""Share of both passes' time that remains: the minimum, the value if forward is free, and how much it drops
-for each time forward takes as long as backward. Measured separately on a CPU (docs/advice.md)."""
+"""Share of both passes' time that remains: the least of this kind, the value if forward is free, and how much
+it drops for each time forward takes as long as backward. Measured separately on a CPU (docs/advice.md)."""
+BOTH_PASSES = 0.9
+"""Where forward is longer still, nearly all of it is tracing (a trace goes down to the framework's own loop,
+dozens of calls deep), and both passes without it take this multiple of backward with its NaN checks."""
 LEFT_UNKNOWN = 0.5
 """The same if backward was not seen."""
-LEAST_GAIN_LEFT, DOUBT = 0.85, Bounds(low=1.45, likely=1.0, high=0.65)
+LEAST_GAIN_LEFT, DOUBT = 0.85, Bounds(low=1.35, likely=1.0, high=0.65)
 """The largest remaining share for the lowest gain, and factors on the remaining share. Judgement."""
 
 
@@ -72,7 +75,8 @@ def _untraced(run: RunContext, left: float) -> Change:
 def _left(run: RunContext) -> float:
     """Share of both passes' time that remains. Stack traces are taken in forward, at a fixed price per
     operation: if forward is long relative to backward, the operations are small and tracing is most of it."""
-    forward, backward = (run.seconds(phase) for phase in run.forward_phases)
+    *forward, backward = (run.seconds(phase) for phase in run.forward_phases)
     if backward <= 0:
         return LEFT_UNKNOWN
-    return max(FASTEST_LEFT, SLOWEST_LEFT - PER_FORWARD * forward / backward)
+    ratio = sum(forward) / backward
+    return max(SLOWEST_LEFT - PER_FORWARD * ratio, min(FASTEST_LEFT, BOTH_PASSES / (1.0 + ratio)))

@@ -18,7 +18,7 @@ from monitor.advice.prediction.step_model import Change, Saving
 from monitor.advice.rule import Advice, rule
 from monitor.model import units
 
-SAVED = Bounds(low=0.8, likely=0.98, high=1.0)
+SAVED = Bounds(low=0.9, likely=0.98, high=1.0)
 """Share of the line's time that is saved: reading a stored result costs next to nothing. Judgement."""
 
 

@@ -16,7 +16,7 @@ from monitor.advice.prediction.gain import Bounds
 from monitor.advice.rule import Advice, rule
 from monitor.model import units
 
-SAVED = Bounds(low=0.75, likely=0.97, high=1.0)
+SAVED = Bounds(low=0.85, likely=0.97, high=1.0)
 """Share of the output's time that is saved by writing only every 100th step. Judgement."""
 PLOT_LESS_OFTEN = 5
 """One picture says as much as this many records. Judgement."""

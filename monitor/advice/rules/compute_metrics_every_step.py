@@ -17,8 +17,9 @@ from monitor.advice.prediction.gain import Bounds
 from monitor.advice.rule import Advice, rule
 from monitor.model import units
 
-SAVED = Bounds(low=0.7, likely=0.97, high=1.0)
-"""Share of the metrics' time that is saved by computing them every 100th step. Judgement."""
+SAVED = Bounds(low=0.85, likely=0.97, high=1.0)
+"""Share of the metrics' time that is saved by computing them every 100th step: of ten gains measured by the
+wall clock, the lowest was that of 0.93 of it."""
 
 
 @rule(

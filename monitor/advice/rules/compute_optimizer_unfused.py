@@ -38,21 +38,22 @@ def check(run: RunContext) -> Advice | None:
     cost, share = run.seconds("optimizer"), run.share("optimizer")
     if not isinstance(name, str) or share < run.policy.optimizer_share:
         return None
-    if run.setting("optimizer", "fused") is True or _evaluates(run, name):
+    kind = str(run.setting("optimizer", "kind"))
+    if run.setting("optimizer", "fused") is True or _evaluates(run, kind):
         return None
     groups = run.count("optimizer", "param_groups") or 1
     many = groups > run.policy.many_groups
     explicit = run.setting("optimizer", "foreach") is False or many
     severity: Severity | None = None if explicit or share >= run.policy.optimizer_warn_share else "hint"
-    better = "fused=True" if name in FUSED else "foreach=True"
-    left = LEFT_ON_GPU if run.has_cuda else LEFT.get(name, LEFT_OTHERWISE)
+    better = "fused=True" if kind in FUSED else "foreach=True"
+    left = LEFT_ON_GPU if run.has_cuda else LEFT.get(kind, LEFT_OTHERWISE)
     left = left.times(MANY_GROUPS_LEFT) if many else left
     known = f"{groups} parameter groups, " if groups > 1 else ""
     return Advice(
         title=f"Optimizer update takes {units.percent(share)} of the step: {name} ({known}{_flags(run)}), "
         f"{units.seconds(cost)} a step",
-        remedy=_remedy(name, better, groups if many else 0) + frameworks.setting(run, "optimizer"),
-        change=_change(run, name, better),
+        remedy=_remedy(name, kind, better, groups if many else 0) + frameworks.setting(run, "optimizer"),
+        change=_change(run, kind, better),
         knobs={f"optimizer.{better.removesuffix('=True')}": "on"},
         effect="rounding",
         evidence={
@@ -70,19 +71,19 @@ def check(run: RunContext) -> Advice | None:
     )
 
 
-def _evaluates(run: RunContext, name: str) -> bool:
+def _evaluates(run: RunContext, kind: str) -> bool:
     """The optimizer calls the model itself (a closure): its time is forward and backward, not the update."""
     inside = [spot for spot in run.hotspots if spot.phase == "optimizer"]
     passes = sum(spot.share for spot in inside if spot.kind == "module" and not spot.update)
-    return name == "LBFGS" or passes > MODEL_CALLS
+    return kind == "LBFGS" or passes > MODEL_CALLS
 
 
-def _change(run: RunContext, name: str, better: str) -> str:
+def _change(run: RunContext, kind: str, better: str) -> str:
     """Only for torch's own optimizers with dense gradients: the fused ones do not support sparse ones."""
     layers = run.setting("model", "layers")
     sparse = isinstance(layers, list) and any(str(layer).startswith("Embedding") for layer in layers)
     key, _, value = better.partition("=")
-    return "" if sparse and name == "SGD" else edits.keywords(run, "optimizer", **{key: value})
+    return "" if sparse and kind == "SGD" else edits.keywords(run, "optimizer", **{key: value})
 
 
 def _flags(run: RunContext) -> str:
@@ -91,8 +92,8 @@ def _flags(run: RunContext) -> str:
     return ", ".join(f"{key}={value}" for key, value in said.items() if value is not None) or "not fused"
 
 
-def _remedy(name: str, better: str, groups: int) -> str:
-    if name not in FUSED:
+def _remedy(name: str, kind: str, better: str, groups: int) -> str:
+    if kind not in FUSED:
         instead = "use torch.optim.AdamW(…, fused=True), or write the update with torch._foreach_* operations"
         return f"{name} updates parameter by parameter: {instead}."
     merge = f" and merge the {groups} parameter groups where they agree" if groups else ""

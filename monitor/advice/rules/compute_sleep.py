@@ -17,18 +17,23 @@ from monitor.model import units
 
 SAVED = Bounds(low=0.97, likely=1.0, high=1.0)
 """Share of the sleep that is saved."""
+NEARLY_ALL = 0.95
+"""If one line is less than this share of the sleep, the sentence says that there is more."""
 
 
 @rule(
     "compute.sleep", "Sleep in the loop", suppresses=("compute.user_code", "compute.launch_bound"), bonus=0.5
 )
 def check(run: RunContext) -> Advice | None:
-    job = side_job(run, "", "sleep")
+    own_data = () if run.setting("loader") else ("data",)  # what a loader's samples wait for is its own cause
+    job = side_job(run, "", "sleep", also=own_data)
     if job.spot is None or job.share < run.policy.phase_share:
         return None
     spot = job.spot
+    most = "" if run.hot_seconds(spot) >= NEARLY_ALL * job.seconds else ", most of it"
     return Advice(
-        title=f"The loop sleeps: {hot_lines.text(run, spot)}",
+        title=f"The loop sleeps {units.seconds(job.seconds)} a step ({units.percent(job.share)}){most}"
+        f"{job.where}",
         remedy=f"Remove the sleep at {spot.place}.",
         change=edits.removed(spot.file, spot.line, spot.code) if spot.removable else "",
         effect="identical",

@@ -34,6 +34,8 @@ OVERHEAD_MOST = 0.9
 """At most this share of both passes is launching: some of it is always arithmetic."""
 WANTED_FIXED = 0.2
 """Share of the step that may be fixed: the suggested batch aims for it."""
+PLAYING = "rollout"
+"""Where an agent makes the samples it learns from: a larger batch needs as many more of them."""
 MOST_FACTOR, MOST_BATCH, LEAST_EPOCH = 64, 128, 8
 """Limits of a suggestion: multiple of the batch, samples, and steps an epoch must still have."""
 
@@ -133,7 +135,8 @@ def _growing(run: RunContext) -> dict[str, float]:
         else max((1.0 - OVERHEAD_MOST) * compute, compute - overhead_seconds(run))
     )
     left = min(1.0, variable / compute) if compute > 0 else 0.0
-    return {"data": _loading(run)} | {phase: left * run.seconds(phase) for phase in ("forward", "backward")}
+    passes = {phase: left * run.seconds(phase) for phase in ("forward", "backward")}
+    return {"data": _loading(run), PLAYING: run.seconds(PLAYING)} | passes
 
 
 def _loading(run: RunContext) -> float:

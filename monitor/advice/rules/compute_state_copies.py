@@ -17,7 +17,7 @@ from monitor.advice.prediction.gain import Bounds
 from monitor.advice.rule import Advice, rule
 from monitor.model import units
 
-AVERAGE_SAVED, COPY_SAVED = Bounds(low=0.5, likely=0.85, high=1.0), Bounds(low=0.7, likely=0.95, high=1.0)
+AVERAGE_SAVED, COPY_SAVED = Bounds(low=0.65, likely=0.85, high=1.0), Bounds(low=0.8, likely=0.95, high=1.0)
 """Share of the time that is saved: for an average updated in one call, and for a copy made only when it is
 kept. Judgement."""
 

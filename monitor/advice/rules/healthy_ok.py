@@ -89,7 +89,7 @@ def _passes(run: RunContext) -> str:
 
 
 def _limit(run: RunContext, name: str) -> str:
-    if name == "optimizer" and run.setting("optimizer", "class") == "LBFGS":
+    if name == "optimizer" and run.setting("optimizer", "kind") == "LBFGS":
         return "the passes the optimizer makes itself: its max_iter, a smaller model"
     if name == "other" and not run.seconds("forward"):
         return "the forward pass with your own code around it"

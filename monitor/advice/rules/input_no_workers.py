@@ -44,7 +44,7 @@ def check(run: RunContext) -> Advice | None:
         + frameworks.setting(run, "workers", workers=workers),
         change=loading.with_workers(run, workers),
         knobs=loading.worker_knobs(workers),
-        effect=loading.effect_of_workers(run),
+        effect=loading.effect_of_workers(run, workers),
         price="memory of a process for each worker",
         evidence={
             "num_workers": 0,

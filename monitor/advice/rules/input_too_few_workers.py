@@ -44,7 +44,7 @@ def check(run: RunContext) -> Advice | None:
         f"{units.whole(cores)} cores." + frameworks.setting(run, "workers", workers=best),
         change=loading.with_workers(run, best),
         knobs=loading.worker_knobs(best),
-        effect=loading.effect_of_workers(run),
+        effect=loading.effect_of_workers(run, best),
         price="memory of a process for each worker",
         evidence={
             "num_workers": workers,

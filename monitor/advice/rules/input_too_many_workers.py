@@ -82,7 +82,7 @@ def check(run: RunContext) -> Advice | None:
         ),
         change=loading.with_workers(run, best),
         knobs=loading.worker_knobs(best),
-        effect=loading.effect_of_workers(run),
+        effect=loading.effect_of_workers(run, best),
         evidence={
             "num_workers": workers,
             "suggested_workers": best,
@@ -140,7 +140,7 @@ def _crowded(run: RunContext, workers: int, cores: float) -> Advice | None:
         "and the cores the model computes on.",
         change=loading.with_workers(run, enough),
         knobs=loading.worker_knobs(enough),
-        effect=loading.effect_of_workers(run),
+        effect=loading.effect_of_workers(run, enough),
         evidence={
             "num_workers": workers,
             "suggested_workers": enough,

@@ -64,7 +64,7 @@ def check(run: RunContext) -> Advice | None:
         remedy=_remedy(run, length),
         change="" if length < EACH_STEP else loading.with_workers(run, workers),
         knobs={"loader.persistent_workers": "on"},
-        effect=loading.effect_of_workers(run),
+        effect=loading.effect_of_workers(run, workers),
         price="memory of the workers between the epochs",
         evidence={
             "epochs_started": epochs,

@@ -87,7 +87,7 @@ def shorten(fix: str, end: str, width: int) -> str:
 def answer_of(frame: Frame) -> Answer:
     if frame.hosts and not any(host.current for host in frame.hosts):
         return _silent(frame)
-    found = [(h, f) for h, f in frame.findings() if h.current and f.severity in SERIOUS]
+    found = [(h, f) for h, f in frame.findings() if h.current and f.newsworthy and f.severity in SERIOUS]
     if found:
         host, finding = min(found, key=lambda pair: pair[1].severity != "critical")
         return _answer(frame, host, finding)
@@ -148,15 +148,28 @@ def _gain(finding: Finding) -> str:
 
 
 def _calm(frame: Frame) -> Answer:
-    hint = next(((h, f) for h, f in frame.findings() if h.current and f.severity == "hint"), None)
+    live = [(h, f) for h, f in frame.findings() if f.live]
+    hint = next(((h, f) for h, f in live if h.current and f.severity == "hint"), None)
     if hint is not None:
         return _answer(frame, *hint)
-    healthy = next(((h, f) for h, f in frame.findings() if f.severity == "healthy"), None)
+    healthy = next(((h, f) for h, f in live if f.severity == "healthy"), None)
     if healthy is not None:
         return Answer(SEVERITY["healthy"], f"{_statement(frame, *healthy)}.")
-    if any(True for _ in frame.runs()):
+    if any(run.live for _, run in frame.runs()):
         return Answer(SEVERITY["healthy"], "No problem found yet: the runs are being watched.")
-    return _without_runs([host.snapshot for host in frame.hosts if host.snapshot])
+    return _past(frame)
+
+
+def _past(frame: Frame) -> Answer:
+    """Without a live run: what was found in the one that ended, as history. It promises nothing now."""
+    over = next(((h, f) for h, f in frame.findings() if h.current and not f.live), None)
+    if over is None:
+        return _without_runs([host.snapshot for host in frame.hosts if host.snapshot])
+    host, finding = over
+    about = f"{host.label} {finding.subject}" if frame.several else finding.subject
+    fix = "" if finding.severity == "healthy" else finding.remedy.summary.rstrip(".")
+    what = f"{about} has ended. Found in it: {finding.title.rstrip('.')}."
+    return Answer(IDLE, what, f"For the next run: {fix}" if fix else "")
 
 
 def _without_runs(snapshots: list[Snapshot]) -> Answer:

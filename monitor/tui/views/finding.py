@@ -103,14 +103,18 @@ def _wrapped(text: str, width: int, role: str) -> list[Line]:
 def _gain_lines(finding: Finding, width: int) -> list[Line]:
     speed = finding.speedup
     if speed is None:
-        return [
-            line(Span(text, "dim")) for text in wrap("not predicted: it removes a fault, not a cost", width)
-        ]
+        return [line(Span(text, "dim")) for text in wrap(_no_gain(finding), width)]
     note = f", {speed.note}" if speed.note else ""
-    told = [Span(gain(finding), "gain"), Span(f"  step rate, likely (low–high){note}", "dim")]
+    rate = "step rate" if finding.live else "step rate of the next run"
+    told = [Span(gain(finding), "gain"), Span(f"  {rate}, likely (low–high){note}", "dim")]
     out = [line(part) for part in wrap_spans(told, width)]
     out += [scale(speed, min(width, 60))]
     return out + [line(Span(text, "dim")) for text in wrap(speed.why, width)] if speed.why else out
+
+
+def _no_gain(finding: Finding) -> str:
+    over = "its run has ended: nothing to gain now"
+    return "not predicted: it removes a fault, not a cost" if finding.live else over
 
 
 def scale(speed: Speedup, width: int) -> Line:

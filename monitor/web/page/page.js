@@ -125,7 +125,8 @@ function findingCard(finding) {
   const card = make("article", `card ${finding.severity}`);
   const gain = finding.speedup ? make("span", "gain", gainRange(finding.speedup.low, finding.speedup.likely, finding.speedup.high)) : null;
   const subject = finding.run ? link(runAddress(finding.run), finding.subject) : finding.subject;
-  card.append(make("div", "row", make("b", "", subject), gain, gain ? make("span", "dim", "predicted") : null, make("span", "dim end", finding.id)), make("h3", "", ...prose(finding.title)));
+  const about = gain ? "predicted" : finding.live ? null : "ended; for the next run";
+  card.append(make("div", "row", make("b", "", subject), gain, about && make("span", "dim", about), make("span", "dim end", finding.id)), make("h3", "", ...prose(finding.title)));
   if (finding.remedy && finding.remedy.summary) card.append(make("p", "", ...prose(finding.remedy.summary)));
   if (finding.remedy && finding.remedy.change) card.append(code(finding.remedy.change));
   return keyed([finding.id, finding.run, finding.rank, finding.gpu].join("|"), card);
@@ -213,7 +214,7 @@ function draw(snapshot) {
   const state = order(GPU_WORST);
   const gpus = snapshot.gpus.filter((gpu) => matches(gpu.name, String(gpu.index), ...gpu.run_labels)).sort((a, b) => state(a.condition) - state(b.condition) || a.index - b.index);
   // Findings about a run that has been rerun since are out of date.
-  const leads = snapshot.groups.map((group) => ({ ...snapshot.findings[group.findings[0]], title: group.title, subject: group.subject }));
+  const leads = snapshot.groups.map((group) => ({ ...snapshot.findings[group.findings[0]], title: group.title, subject: group.subject, speedup: group.speedup }));
   const findings = leads.filter((one) => (absent(one.run) || ids.has(one.run)) && matches(one.subject, one.title, one.id));
   byId("host").textContent = snapshot.host.hostname;
   byId("simulated").hidden = snapshot.source.kind !== "simulated";

@@ -13,9 +13,9 @@ parser.add_argument("--steadiness", action="store_true", help="the same scripts 
 parser.add_argument("--page", action="store_true", help="write the page of what there is")
 args = parser.parse_args()
 if args.changes:
-    changes.check_all()
+    changes.check_all(tuple(args.scripts), args.seconds)
 elif args.steadiness:
-    steadiness.measure_all(args.seconds)
+    steadiness.measure_all(tuple(args.scripts), args.seconds)
 elif args.page:
     publish()
 else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +22,16 @@ def kept() -> list[dict[str, Any]]:
     return rows.read(KEPT) or []
 
 
-def check_all() -> None:
-    """All changes of the rows that were measured; what was checked already is not checked again."""
-    done = kept()
+def check_all(only: tuple[str, ...] = (), seconds: float = math.inf) -> None:
+    """All changes of the rows that were measured (or of the scripts named), as many as fit; what was checked
+    already is not checked again."""
+    begun, done = time.monotonic(), kept()
     for case in CASES:
-        result = rows.kept(case)
+        result = rows.kept(case) if not only or case.script in only else None
         for remedy in result.remedies if result and not case.library else []:
             entry = {"script": case.name, **remedy}
-            if not any(entry.items() <= one.items() for one in done):
+            known = any(entry.items() <= one.items() for one in done)
+            if not known and time.monotonic() - begun < seconds:
                 done.append({**entry, **check(case, remedy)})
                 outcome = done[-1]["outcome"]
                 print(f"{outcome:<10}{case.name:<24}{remedy['id']:<34}{remedy['effect']}", flush=True)

@@ -28,40 +28,42 @@ LIBRARIES = (
 )
 
 
-def _one(script: str, cause: str, id: str, batches: tuple[int, int] = (1, 1)) -> Case:
+def _case(script: str, cause: str, id: str, batches: tuple[int, int] = (1, 1)) -> Case:
     return Case(script, cause, (id,), batches=batches)
 
 
-def _fresh(script: str, cause: str, *ids: str, batches: tuple[int, int] = (1, 1)) -> Case:
-    return Case(script, cause, ids, fresh=True, batches=batches)
-
-
-ONCE_FRESH_HEALTHY = (
+FOURTH_HEALTHY = (
     "ok_autoencoder", "ok_policy", "ok_distill", "ok_clipped", "ok_workers", "ok_validated", "ok_contrastive",
     "ok_unet",
 )  # fmt: skip
-ONCE_FRESH = (
-    _one("quake_catalog", "no workers, random cuts", "input.no_workers"),
-    _one("menu_translator", "batch of 3", "compute.small_batch", (3, 96)),
-    _one("mosquito_wings", "validation every 10", "compute.validation_too_often"),
-    _one("bridge_sensors", "checkpoint every 3", "compute.checkpoint_stalls"),
-    _one("chess_openings", "reports every step", "compute.metrics_every_step"),
-    _one("sea_ice", "float64", "compute.double_precision"),
-    _one("choir_mixer", "a loop in forward", "compute.python_loop"),
-    _one("traffic_noise", "rows to disk every step", "compute.logging_too_often"),
-    _one("glacier_flow", "a group per parameter", "compute.optimizer_unfused"),
-    _one("seed_sorting", "workers restarted", "input.workers_restarted"),
-    _one("vineyard_rows", "sleep of 6 ms", "compute.sleep"),
-    _one("coral_reef", "weights made each step", "compute.constant_recomputed"),
-    *(Case(script, "", ()) for script in ONCE_FRESH_HEALTHY),
+FOURTH = (
+    _case("quake_catalog", "no workers, random cuts", "input.no_workers"),
+    _case("menu_translator", "batch of 3", "compute.small_batch", (3, 96)),
+    _case("mosquito_wings", "validation every 10", "compute.validation_too_often"),
+    _case("bridge_sensors", "checkpoint every 3", "compute.checkpoint_stalls"),
+    _case("chess_openings", "reports every step", "compute.metrics_every_step"),
+    _case("sea_ice", "float64", "compute.double_precision"),
+    _case("choir_mixer", "a loop in forward", "compute.python_loop"),
+    _case("traffic_noise", "rows to disk every step", "compute.logging_too_often"),
+    _case("glacier_flow", "a group per parameter", "compute.optimizer_unfused"),
+    _case("seed_sorting", "workers restarted", "input.workers_restarted"),
+    _case("vineyard_rows", "sleep of 6 ms", "compute.sleep"),
+    Case("coral_reef", "weights made each step", ("compute.constant_recomputed",)),
+    *(Case(script, "", ()) for script in FOURTH_HEALTHY),
 )
-"""Looked at once, and rules were changed since; what the first look gave is in first_looks.json."""
+"""Written while the rules were changed and not looked at until they were frozen; what the first look said is
+in `first_looks.json`. Since then rules were changed for some of them."""
+
+
+def _fresh(script: str, cause: str, id: str, batches: tuple[int, int] = (1, 1)) -> Case:
+    return Case(script, cause, (id,), fresh=True, batches=batches)
+
 
 FRESH_HEALTHY = ("ok_siamese", "ok_maml", "ok_language", "ok_diffusion", "ok_ensemble", "ok_streaming")
 FRESH = (
     _fresh("pet_faces", "no workers, random crops", "input.no_workers"),
     _fresh("tweet_topics", "words to numbers in collate", "input.slow_collate"),
-    _fresh("house_prices", "batch of 4", "compute.small_batch", batches=(4, 128)),
+    _fresh("house_prices", "batch of 4", "compute.small_batch", (4, 128)),
     _fresh("satellite_tiles", "validation every 20", "compute.validation_too_often"),
     _fresh("robot_arm", "weights logged every step", "compute.logging_too_often"),
     _fresh("bus_arrivals", "GRU cell by cell", "compute.python_loop"),
@@ -75,5 +77,5 @@ FRESH = (
 )
 """Written while the rules were last changed and not looked at until they were frozen."""
 
-CASES = (*FRESH, *LIBRARIES, *OLD, *ONCE_FRESH)
+CASES = (*FRESH, *FOURTH, *LIBRARIES, *OLD)
 """In the order in which they are measured: what was never looked at comes first."""

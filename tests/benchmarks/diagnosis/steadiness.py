@@ -24,12 +24,12 @@ def kept() -> dict[str, list[str]]:
     return found
 
 
-def measure_all(seconds: float = float("inf")) -> None:
-    """As many runs as fit, all scripts in turn."""
+def measure_all(only: tuple[str, ...] = (), seconds: float = float("inf")) -> None:
+    """As many runs as fit, all scripts (or those named) in turn."""
     begun, found = time.monotonic(), kept()
     cases = {case.script: case for case in CASES}
     for _ in range(TIMES):
-        for script in SCRIPTS:
+        for script in only or SCRIPTS:
             seen = found.setdefault(script, [])
             if len(seen) < TIMES and time.monotonic() - begun < seconds:
                 findings = report_of(cases[script])["findings"]

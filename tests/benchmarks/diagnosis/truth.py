@@ -18,7 +18,8 @@ WARM_UP = 10
 
 
 def step_seconds(case: Case, *extra: str) -> float | None:
-    """Mean seconds from the end of one optimizer step to the end of the next; None with too few of them."""
+    """Mean seconds from the end of one optimizer step to the end of the next (of one backward pass, if the
+    optimizer is not one of torch's); None with too few of them."""
     with tempfile.TemporaryDirectory(prefix="gpumon-truth-") as folder:
         path = os.pathsep.join([str(CLOCK), str(ROOT)])
         environment = {**os.environ, "STAMPS": folder, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
@@ -27,8 +28,13 @@ def step_seconds(case: Case, *extra: str) -> float | None:
             subprocess.run(command, env=environment, timeout=DEADLINE, capture_output=True, cwd=folder)
         except subprocess.TimeoutExpired:
             return None
-        stamps = max((_read(one) for one in Path(folder).glob("*.stamps")), key=len, default=())
-    return _mean(stamps, whole=case.whole)
+        means = [_mean(_longest(folder, kind), whole=case.whole) for kind in ("stamps", "passes")]
+    return next(filter(None, means), None)
+
+
+def _longest(folder: str, kind: str) -> tuple[float, ...]:
+    """Of the process that has most."""
+    return max((_read(one) for one in Path(folder).glob(f"*.{kind}")), key=len, default=())
 
 
 def _read(path: Path) -> tuple[float, ...]:

@@ -77,13 +77,15 @@ except ImportError:
 steps, *scripts = sys.argv[1:]
 _losses = []
 _backward = torch.Tensor.backward
+def _end():
+    sys.stdout.flush()
+    with open(sys.argv[0] + ".losses", "w") as out:
+        json.dump(_losses, out)
+    os._exit(0)
 def _watched(self, *args, **kwargs):
     _losses.append(float(self.detach()))
     if len(_losses) > int(steps):
-        sys.stdout.flush()
-        with open(sys.argv[0] + ".losses", "w") as out:
-            json.dump(_losses, out)
-        os._exit(0)
+        _end()
     return _backward(self, *args, **kwargs)
 torch.Tensor.backward = _watched
 for script in scripts:
@@ -92,13 +94,14 @@ for script in scripts:
         try:
             sys.argv = [script]
             runpy.run_path(script, run_name="__main__")
+            _end()
         except BaseException:
             traceback.print_exc()
         os._exit(1)
     os.waitpid(child, 0)
 """
 """Runs scripts one after the other, each in a process that has torch and the same random numbers, and records
-the losses of their first steps."""
+the losses of their first steps, or of all of a shorter script."""
 
 
 def losses(folder: Path, *scripts: Path, steps: int = 40) -> list[list[float]]:

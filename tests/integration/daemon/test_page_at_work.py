@@ -116,3 +116,16 @@ def test_a_page_that_is_not_there_is_one_sentence(tmp_path: Path, browser: Any) 
         answer = tab.page.goto(f"{daemon.url}/runs/nothing")
         assert answer.status == 404 and "there is no run yet" in tab.page.inner_text("main")
         assert tab.page.goto(f"{daemon.url}/compare?a=x").status == 404
+
+
+def test_a_run_that_has_ended_promises_nothing_on_the_page(tmp_path: Path, browser: Any) -> None:
+    """GIVEN a run that waited for its data WHEN it has ended THEN what was found is there, without a gain."""
+    with Daemon(tmp_path, "--source", "none") as daemon:
+        trainer = train(tmp_path / "rings", "toy-1", 0.01, 400)
+        tab = Tab(browser)
+        tab.page.goto(daemon.url)
+        tab.page.wait_for_selector("#findings .gain")
+        assert trainer.wait(60) == 0
+        tab.page.wait_for_selector("#findings >> text=ended; for the next run")
+        assert tab.page.locator("#findings article").count() > 0
+        assert tab.page.locator("#findings .gain").count() == 0 and tab.complaints == []

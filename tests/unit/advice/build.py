@@ -24,7 +24,7 @@ CPU_CONFIG: dict[str, Any] = {
     "cpu_affinity": 2,
     "threads": {"torch": 2},
     "anomaly": False,
-    "optimizer": {"class": "SGD", "fused": True, "param_groups": 1},
+    "optimizer": {"class": "SGD", "kind": "SGD", "fused": True, "param_groups": 1},
     "model": {"dtype": "float32", "modules": 10, "parameters": 500_000},
 }
 

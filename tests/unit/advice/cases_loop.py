@@ -171,7 +171,7 @@ CASES: dict[str, tuple[Snapshot, Snapshot]] = {
         snapshot_of(
             run_of(
                 {"forward": 0.002, "backward": 0.003, "optimizer": 0.01},
-                config={"optimizer": {"class": "Adam", "fused": None}},
+                config={"optimizer": {"class": "Adam", "kind": "Adam", "fused": None}},
             )
         ),
         snapshot_of(run_of({"forward": 0.002, "backward": 0.003, "optimizer": 0.01})),

@@ -73,9 +73,11 @@ def test_an_average_of_the_weights_is_not_told_to_be_kept_only_when_better() -> 
 
 def test_a_default_optimizer_is_a_hint_and_one_that_was_made_slow_a_warning() -> None:
     phases = {"forward": 0.002, "backward": 0.003, "optimizer": 0.005}
-    default = run_of(phases, config={"optimizer": {"class": "Adam", "fused": None}})
+    default = run_of(phases, config={"optimizer": {"class": "Adam", "kind": "Adam", "fused": None}})
     assert (first(default).id, first(default).severity) == ("compute.optimizer_unfused", "hint")
-    explicit = run_of(phases, config={"optimizer": {"class": "Adam", "fused": None, "foreach": False}})
+    explicit = run_of(
+        phases, config={"optimizer": {"class": "Adam", "kind": "Adam", "fused": None, "foreach": False}}
+    )
     assert (first(explicit).id, first(explicit).severity) == ("compute.optimizer_unfused", "warning")
 
 
@@ -141,7 +143,7 @@ def test_stalls_with_the_epochs_name_what_runs_once_an_epoch() -> None:
 
 def test_an_optimizer_that_calls_the_model_is_not_slow_itself() -> None:
     phases = {"forward": 0.0002, "backward": 0.003, "optimizer": 0.04}
-    lbfgs = run_of(phases, config={"optimizer": {"class": "LBFGS", "fused": None}})
+    lbfgs = run_of(phases, config={"optimizer": {"class": "LBFGS", "kind": "LBFGS", "fused": None}})
     assert first(lbfgs).id == "healthy.ok"
     inside = hot("optimizer", "return self.head(x)", function="Net.forward", kind="module")
     closure = {"optimizer": {"class": "Newton", "fused": None}, "hotspots": [inside]}
@@ -194,3 +196,38 @@ def test_hashing_in_a_loop_is_hashing_and_no_loop_to_vectorise() -> None:
     work = {"job": "hash", "api": "hashlib.sha256"}
     found = first(looped("digest.update(raw(t))", function="fingerprint", calls=24, job="hash", work=work))
     assert found.id == "compute.user_code" and "hash" in found.remedy.summary
+
+
+def test_an_own_optimizer_gets_no_advice_that_torchs_class_of_that_name_would() -> None:
+    """GIVEN somebody's own class called Adam WHEN it is slow THEN nobody is told to pass it `fused=True`."""
+    phases = {"forward": 0.002, "backward": 0.003, "optimizer": 0.01}
+    both = [
+        first(run_of(phases, config={"optimizer": {"class": "Adam", "kind": kind, "fused": None}}))
+        for kind in ("Adam", "Optimizer")
+    ]
+    assert [one.id for one in both] == ["compute.optimizer_unfused"] * 2
+    assert ["Pass fused=True" in one.remedy.summary for one in both] == [True, False]
+
+
+def test_a_small_batch_of_a_loop_without_a_loader_is_named_by_the_rows_its_modules_take() -> None:
+    """GIVEN an agent that learns from four moments at a time WHEN it is judged THEN the batch is a cause, and
+    the time in which it plays is not promised away."""
+    phases = {"forward": 0.0006, "backward": 0.0008, "optimizer": 0.0006, "rollout": 0.0002}
+    agent = {"shapes": {"rows": 4}, "model": {"layers": ["Linear", "Tanh"], "parameters": 140_000}}
+    run = run_of(phases, config=agent, batch_size=None, rank={"samples": 0})
+    found = next(one for one in findings(run) if one.id == "compute.small_batch")
+    assert found.evidence["batch_size"] == 4 and found.speedup is not None
+    factor = found.evidence["suggested_batch_size"] / 4
+    played = factor * sum(phases.values()) / (factor * phases["rollout"])
+    assert 2.0 < found.speedup.likely < played
+
+
+def test_a_loop_of_gru_cells_is_no_alarm_on_a_cpu_where_nothing_is_faster() -> None:
+    def found(cell: str) -> Finding:
+        loop = looped("h = self.cell(x, h)", "forward", 0.012, calls=80, kind="module")
+        layers = msgspec.structs.replace(
+            loop, config=loop.config | {"model": {"modules": 5, "layers": [cell]}}
+        )
+        return next(one for one in findings(layers) if one.id == "compute.python_loop")
+
+    assert (found("LSTMCell").severity, found("GRUCell").severity) == ("warning", "hint")

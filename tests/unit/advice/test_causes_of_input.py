@@ -114,3 +114,22 @@ def test_a_librarys_collate_is_nothing_the_author_could_write_otherwise() -> Non
     assert first(starved(0, [], times, collate_own=True)).id == "input.slow_collate"
     foreign = first(starved(0, [], times, collate_own=False))
     assert foreign.id == "input.no_workers", "workers can do it meanwhile"
+
+
+@pytest.mark.parametrize(
+    ("workers", "stay", "id", "effect"),
+    [
+        (0, False, "input.no_workers", "in_expectation"),
+        (1, False, "input.too_few_workers", "in_expectation"),
+        (1, True, "input.too_few_workers", "identical"),
+    ],
+)
+def test_workers_that_stay_shift_what_is_drawn_after_the_first_epoch(
+    workers: int, stay: bool, id: str, effect: str
+) -> None:
+    """A loader whose workers stay draws no new seed at each epoch: the numbers are the same only where that
+    does not change."""
+    waiting = [hot("fetch", "time.sleep(0.01)", kind="sleep")]
+    run = starved(workers, waiting, persistent_workers=stay)
+    [found] = findings_of(snapshot_of(run), id)
+    assert found.remedy.effect == effect

@@ -96,7 +96,7 @@ def test_gpu_remedies_stay_away_from_cpu_runs() -> None:
 
 def test_a_default_adam_on_a_healthy_run_is_a_hint_and_nothing_says_that_all_is_well() -> None:
     phases = {"data": 0.0003, "forward": 0.002, "backward": 0.003, "optimizer": 0.0015}
-    config = {"optimizer": {"class": "Adam", "fused": None, "foreach": None}}
+    config = {"optimizer": {"class": "Adam", "kind": "Adam", "fused": None, "foreach": None}}
     assert settled(snapshot_of(run_of(phases, config=config))) == ["compute.optimizer_unfused"]
     judged = Engine().once(snapshot_of(run_of(phases, config=config))).runs[0].verdict
     assert judged is not None and judged.kind == "hint" and judged.gain is not None

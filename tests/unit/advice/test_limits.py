@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import exp
 
 import pytest
@@ -11,13 +12,13 @@ from monitor.advice.engine import Engine
 from monitor.advice.finding import make
 from monitor.advice.judging import judge_run
 from monitor.advice.prediction.gain import Bounds, Outcomes, doubts, predict, speedup
-from monitor.advice.prediction.limit import most_gain, removed_share, within
+from monitor.advice.prediction.limit import most_gain, removed_share, share_of, within
 from monitor.advice.prediction.step_model import Change, StepModel, saved
 from monitor.advice.rule import Advice, all_rules
 from monitor.model import facts
-from monitor.model.finding import Speedup
+from monitor.model.finding import Finding, Speedup
 from monitor.model.policy import DEFAULT_POLICY
-from monitor.model.run import Times
+from monitor.model.run import Run, Times
 from monitor.model.snapshot import Snapshot
 from tests.unit.advice.build import gpu_of, hot, piece, run_of, snapshot_of
 from tests.unit.advice.limits import check_limits, check_union
@@ -122,3 +123,48 @@ def test_a_cause_is_not_promised_what_its_neighbours_may_owe_to_noise() -> None:
     )
     assert found.speedup is not None
     assert found.speedup.likely <= most_gain(0.4) < most_gain(0.5) < found.speedup.high
+
+
+def test_the_share_a_sleep_is_shown_with_is_the_share_its_gain_is_computed_from() -> None:
+    """GIVEN a loop that sleeps while it fetches its own data, and a little in forward WHEN it is judged THEN
+    the share in the title, the evidence and the gain are of all of it."""
+    phases = {"data": 0.02, "forward": 0.004, "backward": 0.006}
+    lines = [
+        hot("data", "time.sleep(pause)", 1.0, job="sleep", line=7),
+        hot("forward", "time.sleep(0.004)", 0.5, job="sleep", line=9),
+    ]
+    found = slept(run_of(phases, config={"hotspots": lines}))
+    assert found.title.startswith("The loop sleeps 22 ms a step (73 %), most of it at `time.sleep(pause)`")
+    assert found.speedup is not None and found.speedup.likely == pytest.approx(30 / 8, rel=0.01)
+    assert found.evidence["sleep_share"] == pytest.approx(22 / 30, rel=1e-3)
+
+
+def test_what_samples_wait_for_is_not_what_the_loop_sleeps() -> None:
+    """The loader's own sleep is the cause of rules about input: it is neither counted nor shown here."""
+    phases = {"data": 0.02, "forward": 0.004, "backward": 0.006}
+    lines = [hot("data", "time.sleep(pause)", 1.0, job="sleep", line=7, piece=["train.py", 30])]
+    lines += [hot("forward", "time.sleep(0.004)", 1.0, job="sleep", line=9)]
+    work = [piece("data", "for batch in loader:", 1.0, job="sleep", line=30)]
+    loading = {"hotspots": lines, "work": work, "loader": {"num_workers": 0}}
+    found = slept(run_of(phases, config=loading))
+    assert "4 ms a step (13 %) at `time.sleep(0.004)`" in found.title
+    assert found.speedup is not None and found.speedup.likely == pytest.approx(30 / 26, rel=0.01)
+
+
+def slept(run: Run) -> Finding:
+    return next(one for one in Engine().once(snapshot_of(run)).findings if one.id == "compute.sleep")
+
+
+REMOVED = (
+    "compute.sleep", "job.gc_pauses", "compute.checkpoint_stalls", "compute.metrics_every_step",
+    "compute.logging_too_often", "compute.validation_too_often", "compute.constant_recomputed",
+)  # fmt: skip
+"""Rules whose remedy removes nearly all that they name."""
+
+
+@pytest.mark.parametrize("id", REMOVED)
+def test_what_a_removing_remedy_shows_and_what_it_promises_agree(id: str) -> None:
+    [finding] = findings_of(CASES[id][0], id)
+    shown = float(next(iter(re.findall(r"(\d+) %", finding.title)))) / 100
+    assert finding.speedup is not None
+    assert 0.9 * shown < share_of(finding.speedup.likely) < shown + 0.02

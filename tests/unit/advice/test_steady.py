@@ -42,6 +42,17 @@ def test_a_figure_stays_while_the_new_range_allows_it_and_moves_when_it_does_not
     assert combined is not None and combined.likely >= gain(moved, id).likely
 
 
+def test_that_nothing_was_found_is_never_shown_beside_a_cause() -> None:
+    """GIVEN a run of which no check fired WHEN a cause begins, and ends THEN each is shown alone."""
+    engine = Engine()
+    shown = [
+        [one.id for one in engine.evaluate(snapshot_of(logging_run(seconds))).findings]
+        for seconds in (*[0.0] * 4, *[0.004] * 8, *[0.0] * 8)
+    ]
+    assert all(len(ids) <= 1 for ids in shown), shown
+    assert shown[3] == shown[-1] == ["healthy.ok"] and shown[11] == ["compute.logging_too_often"]
+
+
 def test_a_line_that_is_found_later_is_shown_though_the_gain_stays() -> None:
     """GIVEN a shown finding without its line WHEN sampling names the line THEN so does the finding."""
     engine, id = Engine(), "input.slow_getitem"

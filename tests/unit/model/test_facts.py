@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from monitor.model import facts, groups
-from monitor.model.finding import Finding
+from monitor.model.finding import Finding, Speedup
 from monitor.model.gpu import Gpu, GpuProcess, Pcie
 from monitor.model.policy import Policy
 from monitor.model.run import Rank, Run
@@ -154,4 +154,27 @@ def test_lists_show_equal_findings_as_one() -> None:
     assert [(one.title, one.subject) for one in groups.leads(done)] == [
         ("Memory errors on GPUs 0–2", "GPUs 0–2"),
         ("Something", "resnet"),
+    ]
+
+
+def test_a_run_that_has_ended_promises_nothing_and_stands_behind_what_goes_on() -> None:
+    gain = Speedup(1.5, 2.0, 2.5)
+    over, live = run("over", name="old", state="ended", ended=scene.NOW), run("live")
+    about = tuple(
+        Finding("input.no_workers", "warning", id, run=id, speedup=gain, share=0.5) for id in ("over", "live")
+    )
+    done = completed(over, live, findings=about)
+    assert [(one.run, one.speedup) for one in groups.leads(done)] == [("live", gain), ("over", None)]
+    assert [one.speedup for one in done.findings] == [gain, gain], "its record keeps what was predicted"
+
+
+def test_a_crash_stays_in_front_after_its_run() -> None:
+    crashed = run("crashed", name="old", state="killed", ended=scene.NOW)
+    about = (
+        Finding("trend.ended_abnormally", "critical", "Killed", run="crashed"),
+        Finding("input.no_workers", "warning", "No workers", run="live"),
+    )
+    assert [one.run for one in groups.leads(completed(crashed, run("live"), findings=about))] == [
+        "crashed",
+        "live",
     ]

@@ -68,6 +68,28 @@ def test_a_sample_is_drawn_where_its_line_draws_or_uses_what_was_drawn(tmp_path:
     assert not drawn((17, "jitter")), "not on the way to a sample"
 
 
+SPECTRA = """\
+import numpy as np
+
+class Spectra:
+    def __getitem__(self, index):
+        window = np.hanning(256)
+        wave = self.waves[index] + np.random.normal(size=2048)
+        frames = cut(wave, 256)
+        power = np.abs(np.fft.rfft(frames * window))
+        return power, index % 6
+"""
+
+
+def test_what_follows_from_a_draw_is_drawn_however_many_lines_later(tmp_path: Path) -> None:
+    """A spectrum of a noisy wave cannot be kept, though its own line draws nothing."""
+    file = tmp_path / "spectra.py"
+    file.write_text(SPECTRA)
+    forget()
+    drawn = [Lines(Reader()).drawn([(str(file), line, "__getitem__")]) for line in (5, 6, 7, 8, 9)]
+    assert drawn == [False, True, True, True, True]
+
+
 def test_lines_know_their_callers_and_the_loop_what_it_keeps(tmp_path: Path) -> None:
     file = source(tmp_path)
     spots = HotLines()

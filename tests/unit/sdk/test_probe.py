@@ -106,6 +106,7 @@ def test_everything_about_a_plain_loop(gpumon_dir: Path) -> None:
     )
     assert config["loader"]["num_workers"] == 0 and config["loader"]["drop_last"] is True
     assert config["optimizer"]["class"] == "AdamW" and config["optimizer"]["fused"] is True
+    assert config["optimizer"]["kind"] == "AdamW"
     assert config["model"]["class"] == "Linear" and config["model"]["parameters"] == 10
     assert config["model"]["parameter_bytes"] == 40 and config["model"]["compiled"] is False
     assert config["precision"]["autocast"] is False and config["precision"]["grad_scaler"] is False
@@ -334,3 +335,19 @@ def test_the_devices_of_the_parameters(places: list[str], named: list[str]) -> N
     parameters = [nn.Parameter(torch.empty(2, device=place)) for place in places]
     groups = SimpleNamespace(param_groups=[{"params": parameters}])
     assert probe.devices_of(groups) == named
+
+
+def test_an_own_class_named_like_one_of_torchs_is_not_that_one() -> None:
+    class SGD(torch.optim.Optimizer):
+        def step(self, closure: Any = None) -> None:
+            """Does nothing."""
+
+    class Mine(torch.optim.AdamW):
+        """Torch's own, with another name."""
+
+    parameters = [nn.Parameter(torch.ones(1))]
+    found = [
+        probe.optimizer_config(one)["kind"]
+        for one in (SGD(parameters, {"lr": 0.1}), Mine(parameters, lr=0.1))
+    ]
+    assert found == ["Optimizer", "AdamW"]

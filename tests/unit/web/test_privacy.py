@@ -74,7 +74,10 @@ def made(verdict: str) -> Snapshot:
         evidence={"hot_code": f"{MARK}Finding.evidence", "share": 0.5},
     )  # fmt: skip
     process = marked(Process, pid=1, owner_uid=7, run=run.id)
-    group = marked(FindingGroup, severity="warning", title=finding.title, subject="", findings=(0,))
+    group = marked(
+        FindingGroup, severity="warning", title=finding.title, subject="", findings=(0,),
+        speedup=finding.speedup,
+    )  # fmt: skip
     parts = {"runs": (run,), "findings": (finding,), "processes": (process,), "groups": (group,)}
     return msgspec.structs.replace(scene.snapshot(), **parts)
 

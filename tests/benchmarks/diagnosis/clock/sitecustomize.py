@@ -1,6 +1,7 @@
 """First in PYTHONPATH of a bare run: writes down when each optimizer step ended. Nothing of gpumon is in it.
 
-The file of a process begins with the moment of its first module call.
+The file of a process begins with the moment of its first module call. Beside it are the ends of its backward
+passes, for a library whose optimizer is not one of torch's.
 """
 
 import os
@@ -13,25 +14,33 @@ def _stamp(fd: int) -> None:
 
 
 def _watch(folder: str) -> None:
+    import torch
     from torch.nn.modules.module import register_module_forward_pre_hook
     from torch.optim.optimizer import register_optimizer_step_post_hook
 
-    files: dict[int, int] = {}
+    files: dict[tuple[int, str], int] = {}
+    original = torch.autograd.backward
 
-    def file() -> int:
+    def file(kind: str) -> int:
         """The file of this process: workers are forked, and ranks may be."""
-        pid = os.getpid()
-        if pid not in files:
-            path = os.path.join(folder, f"{pid}.stamps")
-            files[pid] = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND)
-        return files[pid]
+        key = os.getpid(), kind
+        if key not in files:
+            path = os.path.join(folder, f"{key[0]}.{kind}")
+            files[key] = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+        return files[key]
 
     def first_call(*_: object) -> None:
         handle.remove()
-        _stamp(file())
+        _stamp(file("stamps"))
+
+    def backward(*args: object, **kwargs: object) -> object:
+        done = original(*args, **kwargs)
+        _stamp(file("passes"))
+        return done
 
     handle = register_module_forward_pre_hook(first_call)
-    register_optimizer_step_post_hook(lambda *_: _stamp(file()))
+    register_optimizer_step_post_hook(lambda *_: _stamp(file("stamps")))
+    torch.autograd.backward = backward
 
 
 if os.environ.get("STAMPS"):

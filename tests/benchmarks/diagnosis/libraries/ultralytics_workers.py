@@ -1,5 +1,6 @@
 """A YOLO detector that loads its pictures without workers."""
 
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -8,11 +9,16 @@ from tests.frameworks.torchvision_operators import declare
 
 declare()
 
+folder = Path(tempfile.mkdtemp())
+os.environ["YOLO_CONFIG_DIR"] = str(folder)
+
 import numpy
 from PIL import Image
-from ultralytics import YOLO
+from ultralytics import YOLO, settings
 
-folder = Path(tempfile.mkdtemp())
+settings.update(
+    dict.fromkeys(("clearml", "comet", "dvc", "mlflow", "raytune", "tensorboard", "wandb"), False)
+)
 for part in ("images", "labels"):
     (folder / part).mkdir()
 generator = numpy.random.default_rng(0)
