@@ -34,8 +34,6 @@ from monitor.web.webconfig import NO_WEB_CONFIG, WebConfig, load_web_config
 
 EXIT_SECONDS = 1.5
 """After this long the process exits even if the driver holds a thread."""
-PREPARE_SECONDS = 60.0
-"""Chosen: how long to wait for a snapshot before asking again."""
 GATHER_SECONDS = 5.0
 """While nothing trains, history is written this often: one transaction per tick was a fifth of its cost."""
 SWITCH_SECONDS = 0.001
@@ -82,7 +80,9 @@ class Ticker(threading.Thread):
     def _tick_until_stopped(self, interval: float) -> None:
         due = time.monotonic()
         while not self._stop_event.is_set():
-            self._service.feed.publish(self._pipeline.tick())
+            snapshot = self._pipeline.tick()
+            self._service.metrics.prepare(snapshot)
+            self._service.feed.publish(snapshot)
             due, missed = next_due(due, time.monotonic(), interval)
             self._service.own.missed_ticks += missed
             self._stop_event.wait(max(0.0, due - time.monotonic()))
@@ -154,10 +154,8 @@ async def _serve(
     ticker.start()
     running = [asyncio.create_task(server.serve([bound])) for server, bound in servers]
     announcing = asyncio.create_task(_announce(service, pipeline.settings, tcp, web))
-    preparing = asyncio.create_task(_prepare_pages(service))
     await asyncio.wait([asyncio.create_task(stop.wait()), *running], return_when=asyncio.FIRST_COMPLETED)
     announcing.cancel()
-    preparing.cancel()
     _exit_in_any_case(pipeline.settings.socket)
     log.info("stopping")
     notify("STOPPING=1")
@@ -185,15 +183,6 @@ async def _announce(service: Service, settings: Settings, tcp: socket.socket | N
     gc.collect()
     gc.freeze()
     notify(f"READY=1\nSTATUS={watched(served.snapshot)}")
-
-
-async def _prepare_pages(service: Service) -> None:
-    seq = 0
-    while not service.feed.closed:
-        served = await service.feed.after(seq, PREPARE_SECONDS)
-        if served is not None:
-            seq = served.snapshot.seq
-            await asyncio.to_thread(service.metrics.prepare, served.snapshot)
 
 
 def _url(tcp: socket.socket, web: WebConfig) -> str:
