@@ -69,7 +69,7 @@ class Metrics:
 
     def prepare(self, snapshot: Snapshot) -> None:
         """Whoever asked for the last page will ask for the next. Making it ahead, in another thread than the
-        one that answers, keeps nobody waiting. What fails here fails again, and is answered, when asked for."""
+        one that answers, keeps nobody waiting. What fails here fails again, and is told, when asked for."""
         for openmetrics, last in list(self._pages.items()):
             if last.asked:
                 last.asked = False
