@@ -133,6 +133,8 @@ class RunReader:
             os.close(found.fd)
 
     def _poll_all(self, now: Moment) -> None:
+        if not self.followers:
+            return
         shares, turns, metas = self._shares(), self._turns(), Counter[int]()
         self._polls += 1
         for follower in self.followers:
