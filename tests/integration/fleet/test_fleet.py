@@ -180,7 +180,7 @@ def test_the_page_shows_it(site: Site, tmp_path: Path) -> None:
         daemon.stop()
         shown = opened.communicate(timeout=PATIENCE)[0].decode()
     assert "ddp" in shown and "Slow node" in shown and slow in shown
-    assert "Machines" in report and "8 of 8 ranks seen" in report and "GPU-hours" in report
+    assert "Machines" in report and "8 of 8 ranks seen" in report and "rank-hours" in report
     assert all(f"<td>{node.name}</td>" in report for node in site.nodes)
     assert "gpumon_build_info" in metrics and "gpumon_run_info" not in metrics and "gpumon_gpu" not in metrics
 
