@@ -35,7 +35,8 @@ from monitor.web.webconfig import NO_WEB_CONFIG, WebConfig, load_web_config
 EXIT_SECONDS = 1.5
 """After this long the process exits even if the driver holds a thread."""
 GATHER_SECONDS = 5.0
-"""While nothing trains, history is written this often: one transaction per tick was a fifth of its cost."""
+"""Readings are written to the history this often: one transaction per tick was a fifth of an idle daemon's
+cost. Steps are written as they are read."""
 SWITCH_SECONDS = 0.001
 """How long the tick thread may keep the serving thread waiting: a fifth of Python's default."""
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
