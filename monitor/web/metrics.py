@@ -6,8 +6,8 @@ prometheus-client chooses the format and describes the daemon's process; our fam
 
 from __future__ import annotations
 
-import contextlib
 import gzip
+import logging
 import threading
 import time
 from collections.abc import Iterable
@@ -29,6 +29,7 @@ from monitor.web.families.base import Family, Limits, Own, make_scene
 
 GZIP_LEVEL = 1
 """Level 1 makes the page 9 times smaller; level 6 takes three times as long for another tenth."""
+log = logging.getLogger("gpumon.web")
 OWN_SECONDS = 5.0
 """Our choice: how old the figures of our own process may be. Scrapes are usually further apart."""
 
@@ -71,12 +72,18 @@ class Metrics:
 
     def prepare(self, snapshot: Snapshot) -> None:
         """Whoever asked for the last page will ask for the next. Making it ahead, in another thread than the
-        one that answers, keeps nobody waiting. What fails here fails again, and is told, when asked for."""
+        one that answers, keeps nobody waiting."""
         for openmetrics, last in list(self._pages.items()):
             if last.asked:
                 last.asked = False
-                with contextlib.suppress(Exception):
-                    self._made(snapshot, openmetrics).body(last.packed is not None)
+                self._make_ahead(snapshot, openmetrics, packed=last.packed is not None)
+
+    def _make_ahead(self, snapshot: Snapshot, openmetrics: bool, *, packed: bool) -> None:
+        """A page that cannot be made must not end the ticks; it fails again, as an answer, when asked for."""
+        try:
+            self._made(snapshot, openmetrics).body(packed)
+        except Exception as error:  # noqa: BLE001 — the barrier between pages and ticks, see above
+            log.warning("/metrics cannot be made: %r", error, exc_info=error)
 
     def _made(self, snapshot: Snapshot, openmetrics: bool) -> Page:
         with self._rendering:
