@@ -29,9 +29,10 @@ from monitor.web.families.base import Family, Limits, Own, make_scene
 
 GZIP_LEVEL = 1
 """Level 1 makes the page 9 times smaller; level 6 takes three times as long for another tenth."""
-log = logging.getLogger("gpumon.web")
 OWN_SECONDS = 5.0
 """Our choice: how old the figures of our own process may be. Scrapes are usually further apart."""
+
+log = logging.getLogger("gpumon.web")
 
 
 @dataclass(slots=True)
@@ -82,7 +83,7 @@ class Metrics:
         """A page that cannot be made must not end the ticks; it fails again, as an answer, when asked for."""
         try:
             self._made(snapshot, openmetrics).body(packed)
-        except Exception as error:  # noqa: BLE001 — the barrier between pages and ticks, see above
+        except Exception as error:
             log.warning("/metrics cannot be made: %r", error, exc_info=error)
 
     def _made(self, snapshot: Snapshot, openmetrics: bool) -> Page:

@@ -274,7 +274,7 @@ def test_the_next_page_is_made_ahead_for_who_asked_for_the_last() -> None:
 
 
 def test_a_page_that_cannot_be_made_ahead_is_answered_with_its_failure() -> None:
-    """GIVEN a family that fails WHEN the next page is made ahead THEN the ticks go on, and who asks is told."""
+    """GIVEN a family that fails WHEN the next page is made ahead THEN ticks go on, and who asks is told."""
 
     def broken(made: Scene) -> list[Sample]:
         if made.snapshot.seq > 1:
