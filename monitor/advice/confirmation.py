@@ -36,11 +36,12 @@ class Confirmation:
         self._held = {key: held for key, held in self._held.items() if key[1] is None or key[1] in present}
 
     def update(
-        self, found: Sequence[Judged], now: float, over: Collection[str], resting: Collection[str] = ()
+        self, found: Sequence[Judged], now: float, over: Collection[str], resting: Collection[str | None] = ()
     ) -> list[Judged]:
         """What to show: a finding after `confirm_ticks` in a row, until `clear_ticks` without. Finished runs
         are not evaluated again, so their findings appear and disappear at once; critical ones also appear at
-        once. For runs not evaluated this time (`resting`), nothing counts as seen or missed."""
+        once. For runs not evaluated this time (`resting`; None: the machine), nothing counts as seen or
+        missed."""
         for judged in found:
             if judged.finding.run not in resting:
                 self._see(judged, now, over)
@@ -48,6 +49,12 @@ class Confirmation:
         for key in [key for key in self._held if key not in present and key[1] not in resting]:
             self._miss(key, over)
         return [since(held.judged, held.since) for held in self._held.values() if held.shown]
+
+    @property
+    def settled(self) -> bool:
+        """Whether every finding about the machine is shown, and none is about to go."""
+        about = [held for key, held in self._held.items() if key[1] is None]
+        return all(held.shown and not held.missed for held in about)
 
     def _see(self, judged: Judged, now: float, over: Collection[str]) -> None:
         held = self._held.get(judged.finding.key)

@@ -57,6 +57,17 @@ class Remembered:
     """The findings that led to these: for a finished run, the same findings give the same conclusion."""
 
 
+@dataclass(slots=True)
+class RememberedMachine:
+    """What the engine remembers about the machine: like a run, it rests once it was watched for a while."""
+
+    mark: tuple[object, ...] = ()
+    """What makes the rules look at once: a GPU's state, errors, throttling, processes and runs."""
+    evaluations: int = 0
+    rested: int = 0
+    judged: list[Judged] = field(default_factory=list)
+
+
 class Engine:
     """Keeps confirmation and history between calls; `evaluate` is cheap if nothing changed."""
 
@@ -64,6 +75,7 @@ class Engine:
         self.policy = policy
         self._confirmation = Confirmation(policy)
         self._runs: dict[str, Remembered] = {}
+        self._machine = RememberedMachine()
         self._idle: dict[str, float] = {}
         self._guard = Guard()
         self.errors: Mapping[str | None, Errors] = {}
@@ -74,7 +86,10 @@ class Engine:
         found = self._judge(snapshot)
         self._confirmation.forget({run.id for run in snapshot.runs})
         over = {run.id for run in snapshot.runs if not run.live}
-        resting = {id for id, kept in self._runs.items() if kept.rested} - over
+        resting: set[str | None] = {id for id, kept in self._runs.items() if kept.rested}
+        resting -= over
+        if self._machine.rested:
+            resting.add(None)
         return self._conclude(snapshot, self._confirmation.update(found, snapshot.time, over, resting))
 
     def once(self, snapshot: Snapshot) -> Snapshot:
@@ -86,13 +101,24 @@ class Engine:
         present = {run.id for run in snapshot.runs}
         self._runs = {id: kept for id, kept in self._runs.items() if id in present}
         self._follow_idle(snapshot)
-        machine = judge_machine(MachineContext(snapshot, self.policy, dict(self._idle)), self._guard.ask)
-        about_gpus = [one.finding for one in machine]
-        found = list(machine)
+        found = list(self._judge_machine(snapshot))
+        about_gpus = [one.finding for one in found]
         for run in snapshot.runs:
             ask = partial(self._judge_run, snapshot, run, facts.findings_of(run, about_gpus))
             found += self._guard.ask(RUN, ask, [])
         return found
+
+    def _judge_machine(self, snapshot: Snapshot) -> list[Judged]:
+        kept, mark = self._machine, _mark(snapshot)
+        rests = mark == kept.mark and kept.evaluations >= YOUNG and self._confirmation.settled
+        if rests and kept.rested < REST_TICKS:
+            kept.rested += 1
+            return kept.judged
+        kept.mark, kept.rested = mark, 0
+        kept.evaluations += 1
+        context = MachineContext(snapshot, self.policy, dict(self._idle))
+        kept.judged = judge_machine(context, self._guard.ask)
+        return kept.judged
 
     def _follow_idle(self, snapshot: Snapshot) -> None:
         """Track since when each held GPU has been idle."""
@@ -138,6 +164,13 @@ class Engine:
             kept.verdict = verdict(run, own, kept.combined, self.policy)
             kept.concluded_from = own
         return replace(run, combined=kept.combined, verdict=kept.verdict)
+
+
+def _mark(snapshot: Snapshot) -> tuple[object, ...]:
+    return tuple(
+        (gpu.uuid, gpu.state, gpu.throttled_by, gpu.errors, gpu.run_ids, [one.pid for one in gpu.processes])
+        for gpu in snapshot.gpus
+    )
 
 
 def _point(context: RunContext) -> Point:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 
+from monitor.cli import fleet_source
 from monitor.model import settings
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     settings.add_options(parser)
+    fleet_source.configure(parser)
     parser.add_argument("--verbose", action="store_true", help="log more to stderr")
 
 
@@ -18,4 +20,10 @@ def run(args: argparse.Namespace) -> int:
     from monitor.daemon.logs import set_up_logging
 
     set_up_logging(args.verbose)
-    return run_daemon(chosen)
+    fleet_source.check_alone(args)
+    if not args.prometheus:
+        return run_daemon(chosen)
+    from monitor.daemon.fleet_ticks import FleetTicks
+
+    fleet = FleetTicks(fleet_source.opened(args), chosen)
+    return run_daemon(fleet.settings, fleet)

@@ -34,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def opened(args: argparse.Namespace) -> Fleet:
     """The Prometheus that was named."""
-    if args.connect:
+    if getattr(args, "connect", None):
         raise UserError("--prometheus and --connect exclude each other", hint="leave one of them out")
     from monitor.fleet.fleet import Fleet
 

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from monitor import __version__
 from monitor.daemon.bind import bind_tcp, bind_unix, release_unix
@@ -23,7 +23,7 @@ from monitor.daemon.exposure import warn_if_exposed
 from monitor.daemon.lock import DirectoryLock
 from monitor.daemon.pushing import make_pusher
 from monitor.daemon.serving import make_servers
-from monitor.host.limits import raise_descriptor_limit
+from monitor.host.limits import raise_descriptor_limit, steady_memory
 from monitor.model.errors import EXIT_FAILED, EXIT_OK
 from monitor.model.settings import Settings
 from monitor.model.snapshot import Snapshot
@@ -34,16 +34,19 @@ from monitor.web.webconfig import NO_WEB_CONFIG, WebConfig, load_web_config
 
 EXIT_SECONDS = 1.5
 """After this long the process exits even if the driver holds a thread."""
-PREPARE_SECONDS = 60.0
-"""Chosen: how long to wait for a snapshot before asking again."""
 GATHER_SECONDS = 5.0
-"""While nothing trains, history is written this often: one transaction per tick was a fifth of its cost."""
+"""Readings are written to the history this often: one transaction per tick was a fifth of an idle daemon's
+cost. Steps are written as they are read."""
 SWITCH_SECONDS = 0.001
 """How long the tick thread may keep the serving thread waiting: a fifth of Python's default."""
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 if TYPE_CHECKING:
+    from monitor.daemon.fleet_ticks import FleetTicks
     from monitor.store.store import Store
+
+About = Callable[[Snapshot], str]
+"""Says what is watched, in one sentence."""
 
 log = logging.getLogger("gpumon")
 
@@ -58,11 +61,21 @@ def next_due(due: float, now: float, interval: float) -> tuple[float, int]:
     return following + missed * interval, missed
 
 
+class Ticks(Protocol):
+    """Where snapshots come from: a `Pipeline`, or a Prometheus."""
+
+    settings: Settings
+
+    def tick(self) -> Snapshot: ...
+
+    def close(self) -> None: ...
+
+
 class Ticker(threading.Thread):
     """Calls the pipeline on a fixed grid. If a tick takes too long or the machine is suspended, ticks are
     skipped and counted, never made up for."""
 
-    def __init__(self, pipeline: Pipeline, service: Service, died: Callable[[], object]) -> None:
+    def __init__(self, pipeline: Ticks, service: Service, died: Callable[[], object]) -> None:
         super().__init__(name="gpumon-tick", daemon=True)
         self.failed = False
         self._pipeline = pipeline
@@ -82,7 +95,9 @@ class Ticker(threading.Thread):
     def _tick_until_stopped(self, interval: float) -> None:
         due = time.monotonic()
         while not self._stop_event.is_set():
-            self._service.feed.publish(self._pipeline.tick())
+            snapshot = self._pipeline.tick()
+            self._service.metrics.prepare(snapshot)
+            self._service.feed.publish(snapshot)
             due, missed = next_due(due, time.monotonic(), interval)
             self._service.own.missed_ticks += missed
             self._stop_event.wait(max(0.0, due - time.monotonic()))
@@ -91,10 +106,12 @@ class Ticker(threading.Thread):
         self._stop_event.set()
 
 
-def run_daemon(settings: Settings) -> int:
-    """Serve until a signal. Raises `UserError` if another daemon is already running."""
+def run_daemon(settings: Settings, fleet: FleetTicks | None = None) -> int:
+    """Serve until a signal: this machine, or those of a `fleet`. Raises `UserError` if another daemon is
+    already running."""
     web = load_web_config(settings.web_config) if settings.web_config else NO_WEB_CONFIG
     raise_descriptor_limit()
+    steady_memory()
     sys.setswitchinterval(SWITCH_SECONDS)
     with contextlib.ExitStack() as stack:
         for directory in settings.dir:
@@ -103,13 +120,14 @@ def run_daemon(settings: Settings) -> int:
         tcp = stack.enter_context(bind_tcp(settings.listen)) if settings.listen else None
         warn_if_exposed(settings, web)
         store = _open_store(settings, stack)
-        pipeline = Pipeline(settings, store=store)
-        service = Service(settings, store=store)
+        pipeline = fleet or Pipeline(settings, store=store)
+        service = Service(settings, store=store, exports=fleet is None)
         pusher = make_pusher(service, settings)
         if pusher is not None:
             stack.callback(pusher.stop)
             pusher.start()
-        return asyncio.run(_serve(pipeline, service, web, tcp, unix))
+        about = fleet.watched if fleet else watched
+        return asyncio.run(_serve(pipeline, service, about, web, tcp, unix))
 
 
 def _open_store(settings: Settings, stack: contextlib.ExitStack) -> Store | None:
@@ -138,8 +156,9 @@ def _claim_unix(settings: Settings, stack: contextlib.ExitStack) -> socket.socke
 
 
 async def _serve(
-    pipeline: Pipeline,
+    pipeline: Ticks,
     service: Service,
+    about: About,
     web: WebConfig,
     tcp: socket.socket | None,
     unix: socket.socket | None,
@@ -153,11 +172,9 @@ async def _serve(
     ticker = Ticker(pipeline, service, partial(loop.call_soon_threadsafe, stop.set))
     ticker.start()
     running = [asyncio.create_task(server.serve([bound])) for server, bound in servers]
-    announcing = asyncio.create_task(_announce(service, pipeline.settings, tcp, web))
-    preparing = asyncio.create_task(_prepare_pages(service))
+    announcing = asyncio.create_task(_announce(service, about, tcp, web))
     await asyncio.wait([asyncio.create_task(stop.wait()), *running], return_when=asyncio.FIRST_COMPLETED)
     announcing.cancel()
-    preparing.cancel()
     _exit_in_any_case(pipeline.settings.socket)
     log.info("stopping")
     notify("STOPPING=1")
@@ -171,29 +188,21 @@ async def _serve(
     return EXIT_FAILED if ticker.failed else EXIT_OK
 
 
-async def _announce(service: Service, settings: Settings, tcp: socket.socket | None, web: WebConfig) -> None:
+async def _announce(service: Service, about: About, tcp: socket.socket | None, web: WebConfig) -> None:
     """Once there is a first snapshot: log what is watched, and tell systemd we are ready."""
     served = await service.feed.after(0, 60.0)
     if served is None:
         return
+    settings, sentence = service.settings, about(served.snapshot)
     where = [_url(tcp, web)] if tcp else []
     where += [f"unix:{settings.socket}"] if settings.socket else []
-    log.info("gpumon %s, pid %d: %s", __version__, os.getpid(), watched(served.snapshot))
+    log.info("gpumon %s, pid %d: %s", __version__, os.getpid(), sentence)
     place = " and ".join(where) or "nothing"
     every = seconds(settings.interval)
-    log.info("serving on %s, every %s, runs in %s", place, every, _paths(settings))
+    log.info("serving on %s, every %s%s", place, every, _paths(settings))
     gc.collect()
     gc.freeze()
-    notify(f"READY=1\nSTATUS={watched(served.snapshot)}")
-
-
-async def _prepare_pages(service: Service) -> None:
-    seq = 0
-    while not service.feed.closed:
-        served = await service.feed.after(seq, PREPARE_SECONDS)
-        if served is not None:
-            seq = served.snapshot.seq
-            await asyncio.to_thread(service.metrics.prepare, served.snapshot)
+    notify(f"READY=1\nSTATUS={sentence}")
 
 
 def _url(tcp: socket.socket, web: WebConfig) -> str:
@@ -202,7 +211,7 @@ def _url(tcp: socket.socket, web: WebConfig) -> str:
 
 
 def _paths(settings: Settings) -> str:
-    return ", ".join(map(str, settings.dir))
+    return f", runs in {', '.join(map(str, settings.dir))}" if settings.dir else ""
 
 
 def watched(snapshot: Snapshot) -> str:

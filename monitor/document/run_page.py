@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from monitor.catalog.dossier import Dossier
-from monitor.document import finding_section, machine_sections, setup_sections, time_sections
+from monitor.document import finding_section, machine_sections, node_section, setup_sections, time_sections
 from monitor.document.markup import Markup, document, join, tag
 from monitor.document.parts import prose, style, style_within
 from monitor.model.run import Run
@@ -16,6 +16,7 @@ SECTIONS = (
     time_sections.where_it_went,
     finding_section.findings,
     finding_section.kept,
+    node_section.nodes,
     time_sections.critical,
     time_sections.over_time,
     time_sections.distribution,

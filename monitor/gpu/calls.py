@@ -100,6 +100,11 @@ def no_function(*_arguments: Any) -> int:
     return int(pynvml.NVML_ERROR_FUNCTION_NOT_FOUND)
 
 
+def bare(structure: Any) -> Any:
+    """The same structure without pynvml's way of reading a field, which runs Python code each time."""
+    return type(structure.__name__, (ctypes.Structure,), {"_fields_": structure._fields_})
+
+
 class Reading(Protocol):
     """A question for a GPU. `collect` stores the answer and says whether there was one."""
 

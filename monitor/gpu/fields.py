@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 
 import pynvml
 
-from monitor.gpu.calls import ABSENT_CODES, RETRY_ABSENT, Values, check, find_function
+from monitor.gpu.calls import ABSENT_CODES, RETRY_ABSENT, Values, bare, check, find_function
 from monitor.gpu.condition import RECOVERY_ACTIONS
 
 ALL_LINKS = 0xFFFFFFFF
 KIB = 1024
+FieldValue = bare(pynvml.c_nvmlFieldValue_t)
 _MEMBERS = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")
 """Which member of the value union holds the answer, by NVML's value type."""
 
@@ -89,7 +90,7 @@ class FieldBatch:
         self._asked = [field for field in self._fields if field.retry_at <= now or now == -math.inf]
         waiting = [field.retry_at for field in self._fields if field not in self._asked]
         self._prepare_at = min(waiting, default=math.inf)
-        self._buffer = (pynvml.c_nvmlFieldValue_t * max(1, len(self._asked)))()
+        self._buffer = (FieldValue * max(1, len(self._asked)))()
         for slot, field in zip(self._buffer, self._asked, strict=False):
             slot.fieldId, slot.scopeId = field.field, field.scope
         self._pairs = list(zip(self._buffer, self._asked, strict=False))
@@ -110,7 +111,8 @@ class FieldBatch:
             code = slot.nvmlReturn
             if code == pynvml.NVML_SUCCESS:
                 answered = True
-                seconds = slot.timestamp / 1e6 if slot.timestamp > 0 else now
+                stamp = slot.timestamp
+                seconds = stamp / 1e6 if stamp > 0 else now
                 raw = getattr(slot.value, _MEMBERS[slot.valueType])
                 field.target[field.key] = field.convert(raw, seconds)
             else:

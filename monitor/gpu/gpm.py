@@ -7,7 +7,7 @@ from typing import Any
 
 import pynvml
 
-from monitor.gpu.calls import ABSENT_CODES, RETRY_ABSENT, Values, check, find_function
+from monitor.gpu.calls import ABSENT_CODES, RETRY_ABSENT, Values, bare, check, find_function
 
 METRICS = (
     ("graphics_active_ratio", pynvml.NVML_GPM_METRIC_GRAPHICS_UTIL),
@@ -19,6 +19,7 @@ METRICS = (
     ("fp32_active_ratio", pynvml.NVML_GPM_METRIC_FP32_UTIL),
     ("fp16_active_ratio", pynvml.NVML_GPM_METRIC_FP16_UTIL),
 )
+_Slots = bare(pynvml.c_nvmlGpmMetric_t) * len(METRICS)
 _FUNCTIONS = ("nvmlGpmQueryDeviceSupport", "nvmlGpmSampleAlloc", "nvmlGpmSampleGet", "nvmlGpmMetricsGet")
 
 
@@ -67,9 +68,10 @@ class Gpm:
         self._request = pynvml.c_nvmlGpmMetricsGet_t()
         self._request.version = pynvml.NVML_GPM_METRICS_GET_VERSION
         self._request.numMetrics = len(METRICS)
-        for slot, (_, metric) in zip(self._request.metrics, METRICS, strict=False):
+        slots = _Slots.from_buffer(self._request, pynvml.c_nvmlGpmMetricsGet_t.metrics.offset)
+        for slot, (_, metric) in zip(slots, METRICS, strict=True):
             slot.metricId = metric
-        self._slots = [(self._request.metrics[number], key) for number, (key, _) in enumerate(METRICS)]
+        self._slots = [(slot, key) for slot, (key, _) in zip(slots, METRICS, strict=True)]
         self._argument = ctypes.byref(self._request)
         return True
 
@@ -78,7 +80,8 @@ class Gpm:
         self.code = pynvml.nvmlLib.nvmlGpmMetricsGet(self._argument)
         for slot, key in self._slots:
             good = not self.code and slot.nvmlReturn == pynvml.NVML_SUCCESS
-            self._target[key] = slot.value / 100.0 if good and slot.value == slot.value else None
+            value = slot.value
+            self._target[key] = value / 100.0 if good and value == value else None
         check(self.code)
         return not self.code
 

@@ -9,13 +9,26 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import pynvml
 
-from monitor.gpu.calls import UINT_NOT_AVAILABLE, Asked, FirstOf, Reading, Scalar, Values, no_function
+from monitor.gpu.calls import (
+    UINT_NOT_AVAILABLE,
+    Asked,
+    FirstOf,
+    Reading,
+    Scalar,
+    Values,
+    bare,
+    no_function,
+)
 from monitor.gpu.condition import Fabric, License, Vgpus, compute_mode, virtualization
 from monitor.model.gpu import THROTTLE_REASONS
+
+UtilizationRates = bare(pynvml.c_nvmlUtilization_t)
+MemoryInfo = bare(pynvml.c_nvmlMemory_v2_t)
 
 
 @dataclass(slots=True)
@@ -56,6 +69,7 @@ THROTTLE_BITS = tuple((reason, 1 << bit) for bit, reason in enumerate(THROTTLE_R
 """`THROTTLE_REASONS` follows the order of NVML's bits."""
 
 
+@lru_cache(maxsize=64)
 def throttle(bits: int) -> dict[str, bool]:
     return {reason: bool(bits & bit) for reason, bit in THROTTLE_BITS}
 
@@ -64,7 +78,7 @@ class Utilization(Asked):
     def __init__(self, handle: Any, target: Values) -> None:
         keys = ("utilization_ratio", "memory_utilization_ratio")
         super().__init__("nvmlDeviceGetUtilizationRates", target, keys)
-        self._out = pynvml.c_nvmlUtilization_t()
+        self._out = UtilizationRates()
         self.arguments = (handle, ctypes.byref(self._out))
 
     def store(self) -> None:
@@ -90,7 +104,7 @@ class Memory(Asked):
     def __init__(self, handle: Any, target: Values) -> None:
         keys = ("memory_used_bytes", "memory_total_bytes", "memory_reserved_bytes", "memory_free_bytes")
         super().__init__("nvmlDeviceGetMemoryInfo_v2", target, keys)
-        self._out = pynvml.c_nvmlMemory_v2_t()
+        self._out = MemoryInfo()
         self._out.version = pynvml.nvmlMemory_v2
         self.arguments = (handle, ctypes.byref(self._out))
 

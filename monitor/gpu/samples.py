@@ -38,8 +38,9 @@ class SampleBuffer:
         self._type = ctypes.c_uint()
         self._count = ctypes.c_uint()
         self._samples = (pynvml.c_nvmlSample_t * CAPACITY)()
-        self._bytes: Any = memoryview(self._samples).cast("B")
-        self._times = self._bytes.cast("Q")
+        whole: Any = memoryview(self._samples).cast("B")
+        self._views = {kind: whole.cast(kind) for kind, _ in _FORMATS.values()}
+        self._references = (ctypes.byref(self._type), ctypes.byref(self._count), self._samples)
         self._retry_at = 0.0
 
     def fetch(self, now: float) -> Range | None:
@@ -47,14 +48,7 @@ class SampleBuffer:
         if now < self._retry_at or self._function is None:
             return None
         self._count.value = CAPACITY
-        code = self._function(
-            self._handle,
-            self._kind,
-            ctypes.c_ulonglong(self._last),
-            ctypes.byref(self._type),
-            ctypes.byref(self._count),
-            self._samples,
-        )
+        code = self._function(self._handle, self._kind, ctypes.c_ulonglong(self._last), *self._references)
         if code:
             self._failed(code, now)
             return None
@@ -73,9 +67,9 @@ class SampleBuffer:
         count, layout = min(self._count.value, CAPACITY), _FORMATS.get(self._type.value)
         if not count or layout is None:
             return None
-        times = self._times[: 2 * count : 2].tolist()
+        times = self._views["Q"][: 2 * count : 2].tolist()
         kind, width = layout
-        values = self._bytes.cast(kind)[width : 2 * width * count : 2 * width].tolist()
+        values = self._views[kind][width : 2 * width * count : 2 * width].tolist()
         before, self._last = self._last, max(self._last, *times)
         if min(times) <= before:
             values = [value for value, stamp in zip(values, times, strict=True) if stamp > before]

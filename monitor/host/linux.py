@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Collection, Mapping
-from pathlib import Path
 
 from monitor.host.cgroup import CgroupReader
 from monitor.host.cpu import CpuReader
@@ -16,6 +15,8 @@ from monitor.host.processes import ProcessReader
 from monitor.host.procfs import HeldFile, Roots, read_text
 from monitor.model.clock import Moment
 from monitor.model.host import Host, Process
+
+SHARED_MEMORY = "/dev/shm"
 
 
 class LinuxHost:
@@ -44,7 +45,7 @@ class LinuxHost:
             networks=self._networks.read(now.monotonic),
             io_pressure=self._disks.pressure(now.monotonic),
             cgroup=self._cgroups.read(self._membership, now.monotonic),
-            shm_free_bytes=shm_free(Path("/dev/shm")),
+            shm_free_bytes=shm_free(SHARED_MEMORY),
         )
 
     def processes(
@@ -68,7 +69,7 @@ def parse_loadavg(raw: bytes | None) -> tuple[tuple[float, float, float] | None,
     return (float(fields[0]), float(fields[1]), float(fields[2])), int(fields[4])
 
 
-def shm_free(directory: Path) -> int | None:
+def shm_free(directory: str) -> int | None:
     """Free bytes of shared memory, through which DataLoader workers hand over their batches."""
     try:
         found = os.statvfs(directory)

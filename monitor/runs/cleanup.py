@@ -31,8 +31,9 @@ MAX_FILES_PER_OWNER = 1024
 class DeadRing:
     """A ring whose writer is gone and whose records have all been read."""
 
-    path: str
-    """A string, not a `Path`: there may be a thousand of these for an hour."""
+    folder: str
+    name: str
+    """Strings the listing has anyway: there may be a thousand of these for an hour."""
     inode: int
     key: str
     ended: float
@@ -40,6 +41,10 @@ class DeadRing:
     size: int
     worker: bool
     owner: int = 0
+
+    @property
+    def path(self) -> str:
+        return f"{self.folder}/{self.name}"
 
 
 class Cleaner:
@@ -55,7 +60,8 @@ class Cleaner:
         found, ended = follower.found, follower.ended_at or 0.0
         size = ring.DATA_AT + follower.header.slots * ring.SLOT_BYTES
         key, worker = follower.identity.key, follower.is_worker
-        self._dead.append(DeadRing(str(found.path), found.inode, key, ended, size, worker, found.owner))
+        folder, name = str(found.candidate.folder.path), found.candidate.name
+        self._dead.append(DeadRing(folder, name, found.inode, key, ended, size, worker, found.owner))
 
     def clean(self, now: Moment) -> None:
         if now.monotonic < self._next:
@@ -66,7 +72,7 @@ class Cleaner:
         for dead in gone:
             remove(dead)
             if now.monotonic - dead.ended <= _keep_seconds(dead):
-                self._trouble.note(dead.owner, "files", os.path.basename(dead.path))
+                self._trouble.note(dead.owner, "files", dead.name)
         kept = set(self._dead).difference(gone)
         self._dead = [dead for dead in self._dead if dead in kept]
 
@@ -79,9 +85,9 @@ def surplus(dead: Sequence[DeadRing], now: float, stored: set[str]) -> list[Dead
     rest = [one for one in dead if one not in gone and now - one.ended > KEEP_UNDER_PRESSURE_SECONDS]
     gone |= dict.fromkeys(_beyond_quota([one for one in rest if one.key in stored]))
     too_much = sum(one.size for one in dead if one not in gone) - PRESSURE_BYTES
-    short = {folder: _is_short_of_room(folder) for folder in {os.path.dirname(one.path) for one in dead}}
+    short = {folder: _is_short_of_room(folder) for folder in {one.folder for one in dead}}
     for one in rest:
-        if one not in gone and (too_much > 0 or short[os.path.dirname(one.path)]):
+        if one not in gone and (too_much > 0 or short[one.folder]):
             gone[one] = None
             too_much -= one.size
     return list(gone)
@@ -118,7 +124,7 @@ def remove(dead: DeadRing) -> bool:
         status = os.lstat(dead.path)
         if not stat.S_ISREG(status.st_mode) or status.st_ino != dead.inode:
             return True
-        if dead.path.endswith(ring.SUFFIX):
+        if dead.name.endswith(ring.SUFFIX):
             os.unlink(dead.path)
             return True
     return not os.path.lexists(dead.path)

@@ -179,6 +179,8 @@ class Discovery:
     def givers(self) -> Counter[int]:
         """Owner → how many of its rings must give way so that owners with fewer get their share: the owner
         with the most always gives, one at a time."""
+        if not self._waiting:
+            return Counter()
         held, waiting, gives = Counter(self.held), self.waiting, Counter[int]()
         room = MAX_RINGS - held.total()
         for _ in range(NEW_PER_POLL):

@@ -31,7 +31,7 @@ DAY_NS = 86400 * 10**9
 MOST_PROBED = float(1 << 62)
 MOST_SCALAR = 1e300
 """Beyond these a value is not a measurement, and summing or rounding it could fail."""
-HURRY_SHARE = 16
+HURRY_SHARE = 8
 """A writer that fills more than this fraction of its ring between two polls is read in every poll."""
 MAX_TRIES = 10
 """Consecutive polls that may fail to read a file before giving up."""
@@ -151,10 +151,14 @@ class Follower:
 
     @property
     def may_wait(self) -> bool:
-        """Whether it need not be read in every poll: a known rank, not its run's first, and not about to
-        overwrite unread records."""
-        follows = self.figures is not None and self.figures.timeline is None
-        return self.alive and self._polled and follows and self.shown is not None and not self._hurries
+        """Whether it need not be read in every poll: a known rank, not about to overwrite unread records."""
+        known = self.figures is not None and self.shown is not None
+        return self.alive and self._polled and known and not self._hurries
+
+    @property
+    def is_first(self) -> bool:
+        """Whether its run shows this rank's timeline."""
+        return self.figures is not None and self.figures.timeline is not None
 
     @property
     def has_new_meta(self) -> bool:

@@ -10,7 +10,7 @@ import contextlib
 import math
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from monitor.model.clock import Moment
@@ -40,7 +40,10 @@ TURN_RINGS = 16
 MOST_TURNS = 4
 """Ranks of one run that are read in every poll: as many as the largest machines have GPUs. In larger runs the
 ranks take turns, waiting at most `MOST_TURNS` polls, so their figures may be a few seconds old. The first
-rank, which represents the run, never waits."""
+rank, which represents the run, does not wait for the others."""
+FEW_RUNS = 4
+CROWD_TURNS = 2
+"""With more live runs than this, each is read in every other poll: nobody watches so many by the second."""
 META_PER_POLL = 64
 """Rings of one owner whose new meta is read per poll: up to 62 kB of JSON each."""
 
@@ -65,6 +68,8 @@ class RunReader:
         self._cleaner = Cleaner(sink, self.trouble) if sink is not None else None
         self._waiting: list[tuple[Found, int]] = []
         self._failed_runs: set[RunKey] = set()
+        self._shown: dict[RunKey, Run] = {}
+        """Live runs as of the last poll, shown again while none of their rings is read."""
         self._polls = 0
 
     @property
@@ -128,24 +133,29 @@ class RunReader:
             os.close(found.fd)
 
     def _poll_all(self, now: Moment) -> None:
+        if not self.followers:
+            return
         shares, turns, metas = self._shares(), self._turns(), Counter[int]()
         self._polls += 1
         for follower in self.followers:
-            turn = (self._polls + follower.meta.rank) % turns.get(follower.run, 1)
-            follower.waits = turn != 0 and follower.may_wait
+            follower.waits = follower.may_wait and not self._has_turn(follower, turns)
             if follower.alive and not follower.waits:
                 known, owner = follower.meta, follower.owner
                 self._poll_one(follower, now, shares[owner], with_meta=metas[owner] < META_PER_POLL)
                 metas[owner] += follower.meta is not known
 
-    def _turns(self) -> dict[RunKey, int]:
-        """Run → after how many polls all its ranks have had a turn; only for runs with many ranks."""
+    def _turns(self) -> dict[RunKey, tuple[int, int]]:
+        """Live run → its place among them, and after how many polls all its ranks have had a turn."""
         ranks = Counter(one.run for one in self.followers if one.alive and not one.is_worker)
-        return {
-            run: min(MOST_TURNS, -(-count // TURN_RINGS))
-            for run, count in ranks.items()
-            if count > TURN_RINGS
-        }
+        turns = ((run, min(MOST_TURNS, -(-count // TURN_RINGS))) for run, count in ranks.items())
+        return {run: (place, needed) for place, (run, needed) in enumerate(turns)}
+
+    def _has_turn(self, follower: Follower, turns: Mapping[RunKey, tuple[int, int]]) -> bool:
+        """The turn of its run, in which the ranks of a large one take turns again."""
+        place, needed = turns.get(follower.run, (0, 1))
+        every = CROWD_TURNS if len(turns) > FEW_RUNS else 1
+        rounds, rest = divmod(self._polls + place, every)
+        return rest == 0 and (follower.is_first or (rounds + follower.meta.rank) % -(-needed // every) == 0)
 
     def _shares(self) -> dict[int, int]:
         """Owner → records that may be taken from each of its rings in this poll."""
@@ -205,6 +215,7 @@ class RunReader:
         """All runs in view, newest first; one that ended before anybody looked is shown once."""
         groups, orphans = group(self.followers)
         live: list[Run] = []
+        shown: dict[RunKey, Run] = {}
         gone = {id(one) for one in orphans if not one.alive}
         for rings in groups:
             run = self._make(rings, now, gpus, processes)
@@ -213,8 +224,10 @@ class RunReader:
                 self._ended.add(rings.key, run, max(one.ended_at or now.monotonic for one in rings.trainers))
             elif run is not None:
                 live.append(run)
+                shown[rings.key] = run
         self._let_go(gone)
         keys = {rings.key for rings in groups}
+        self._shown = shown
         self._ended.forget_revived(keys)
         self._failed_runs &= keys
         made = sorted((*live, *self._ended.runs), key=lambda run: -run.started)
@@ -226,6 +239,9 @@ class RunReader:
     ) -> Run | None:
         """The run, or None if it cannot be assembled, which is counted once and affects nobody else."""
         before = self._ended.revive(rings.key)
+        shown = self._shown.get(rings.key)
+        if shown is not None and all(one.waits for one in rings.trainers):
+            return shown
         try:
             run = make_run(rings, now, gpus, processes, before)
         except Exception as error:  # noqa: BLE001 — the guard around one run: nobody else may suffer

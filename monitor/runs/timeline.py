@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
-
 from monitor.model.run import Window
 from monitor.runs.tally import Tally
 
@@ -142,7 +140,7 @@ class Timeline:
         rates = self._rates()
         if len(rates) < TREND_STRETCHES:
             return None
-        triples = [statistics.median(rates[at : at + 3]) for at in range(len(rates) - 2)]
+        triples = [sorted(rates[at : at + 3])[1] for at in range(len(rates) - 2)]
         best = max(triples)
         return min(1.0, triples[-1] / best) if best else None
 
@@ -150,10 +148,10 @@ class Timeline:
         """Work per second of successive stretches, none of them too short."""
         rates: list[float] = []
         work = steps = took = 0
-        least = max(TREND_NS, sum(cell.tally.raw_ns for cell in self.cells.values()) // WINDOWS)
-        samples = all(cell.tally.samples for cell in self.cells.values() if cell.tally.steps)
-        for _, cell in sorted(self.cells.items()):
-            tally = cell.tally
+        tallies = [self.cells[at].tally for at in sorted(self.cells)]
+        least = max(TREND_NS, sum([tally.raw_ns for tally in tallies]) // WINDOWS)
+        samples = all(tally.samples for tally in tallies if tally.steps)
+        for tally in tallies:
             work += tally.samples if samples else tally.steps
             steps += tally.steps
             took += tally.raw_ns - min(tally.raw_ns, tally.stall_ns)

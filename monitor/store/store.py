@@ -11,12 +11,14 @@ import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from monitor.model import facts
+from monitor.model.finding import Finding, Speedup
 from monitor.model.records import Counters, RingIdentity
 from monitor.model.run import Run
 from monitor.model.snapshot import Snapshot, encode
@@ -46,10 +48,24 @@ REMEMBER_SECONDS = 600.0
 RUN_EVERY_SECONDS = 10.0
 MAINTAIN_EVERY_SECONDS = 60.0
 RETRY_SECONDS = 10.0
-"""Our choices: seconds between writes of a live run, maintenance, and retries of an unwritable file."""
+"""Our choices: seconds between writes of a run whose state stays, maintenance, and retries of an unwritable
+file."""
 GONE_SECONDS = 120.0
 """A run marked as running that no daemon has seen for this long died unnoticed."""
 _counters_decoder = msgspec.json.Decoder(Counters)
+
+
+Promises = list[tuple[str, int | None, Speedup | None]]
+"""What the findings of a run promise: rule, rank, gain."""
+
+
+class Written(NamedTuple):
+    """A run's row: when it was last looked at, what it told, and its digest."""
+
+    looked_at: float
+    state: str
+    promised: Promises
+    digest: int
 
 
 class Store(History):
@@ -63,7 +79,7 @@ class Store(History):
         max_age: float = MAX_AGE_SECONDS,
         gather_seconds: float = 0.0,
     ) -> None:
-        """`gather_seconds`: while nothing trains, readings are written together that often."""
+        """`gather_seconds`: readings are written together that often."""
         super().__init__(path)
         self.gather_seconds = gather_seconds
         self.max_bytes = max_bytes
@@ -81,10 +97,10 @@ class Store(History):
         """Key of each ring this process has written to → when it last did."""
         self._series: dict[tuple[str, str], int] = {}
         self._gathered: list[tuple[str, str, int, float]] = []
-        """Readings of ticks without a run that wait to be written: subject, field, when, value."""
+        """Readings that wait to be written: subject, field, when, value."""
         self._write_due = 0.0
-        self._written: dict[tuple[str, int], tuple[float, int]] = {}
-        """Run and owner → when its row was last written, and its digest."""
+        self._written: dict[tuple[str, int], Written] = {}
+        """Run and owner → its row as last written."""
         self.spending = Spending()
         self._clock = StoreClock()
         self._verifier = Verifier(self)
@@ -146,7 +162,7 @@ class Store(History):
         not be written is lost, not hoarded."""
         now_us = int(snapshot.time * 1e6)
         self._gathered += [(subject, field, now_us, value) for subject, field, value in readings(snapshot)]
-        if snapshot.runs or snapshot.monotonic >= self._write_due:
+        if snapshot.monotonic >= self._write_due or self._due(snapshot):
             self._write_due = snapshot.monotonic + self.gather_seconds
             try:
                 self._write(lambda database: self._write_snapshot(database, snapshot))
@@ -283,9 +299,21 @@ class Store(History):
         self.error = sentence
         self._retry_at = time.monotonic() + RETRY_SECONDS
 
+    def _due(self, snapshot: Snapshot) -> list[Run]:
+        """Runs whose rows are to be looked at: when they appear, when their state changes or, once they are
+        over, what their findings promise; and now and then."""
+        promised = _promises(snapshot.findings)
+        return [run for run in snapshot.runs if self._is_due(run, snapshot.monotonic, promised)]
+
+    def _is_due(self, run: Run, now: float, promised: Mapping[str | None, Promises]) -> bool:
+        known = self._written.get((run.id, owner_of(run)))
+        if known is None or known.state != run.state or now - known.looked_at >= RUN_EVERY_SECONDS:
+            return True
+        return not run.live and known.promised != promised.get(run.id, [])
+
     def _write_snapshot(self, database: sqlite3.Connection, snapshot: Snapshot) -> None:
         self._write_readings(database)
-        for run in snapshot.runs:
+        for run in self._due(snapshot):
             try:
                 self._write_run(database, run, snapshot)
             except UNWRITABLE as error:
@@ -305,21 +333,20 @@ class Store(History):
         return known
 
     def _write_run(self, database: sqlite3.Connection, run: Run, snapshot: Snapshot) -> None:
-        """Writes a live run now and then, a finished one whenever anything about it changes; along with what
-        its findings promise, so that the ledger has every prediction of every stored run."""
-        owner = owner_of(run)
-        when, digest = self._written.get((run.id, owner), (-RUN_EVERY_SECONDS, 0))
-        if run.live and snapshot.monotonic - when < RUN_EVERY_SECONDS:
-            return
+        """Writes a run unless nothing about it has changed; along with what its findings promise, so that the
+        ledger has every prediction of every stored run."""
+        owner, before = owner_of(run), self._written.get((run.id, owner_of(run)))
         own = facts.own_findings(run, snapshot.findings)
         findings, body = encode(own), encode(run)
-        if hash((body, findings)) == digest:
-            return
-        if (run.id, owner) not in self._written:
+        promised = _promises(own).get(run.id, [])
+        seen = Written(snapshot.monotonic, run.state, promised, hash((body, findings)))
+        if before is None:
             adopt(database, run)
             if not self._is_known(database, run) and not self.spending.allows(owner, len(body)):
                 return
-        self._written[run.id, owner] = (snapshot.monotonic, hash((body, findings)))
+        self._written[run.id, owner] = seen
+        if before is not None and before.digest == seen.digest:
+            return
         ended = int(run.ended * 1e6) if run.ended is not None else None
         times = (int(run.started * 1e6), ended, int(snapshot.time * 1e6))
         database.execute(
@@ -345,6 +372,14 @@ class Store(History):
             self._write(self._write_readings)
         with self._lock:
             self._close_database()
+
+
+def _promises(findings: Iterable[Finding]) -> dict[str | None, Promises]:
+    """By run."""
+    found: dict[str | None, Promises] = {}
+    for one in findings:
+        found.setdefault(one.run, []).append((one.id, one.rank, one.speedup))
+    return found
 
 
 def _is_corrupt(error: sqlite3.DatabaseError) -> bool:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import accumulate, zip_longest
+from typing import NamedTuple
 
 from prometheus_client.utils import floatToGoString
 
 from monitor.model.run import Exemplar
-from monitor.web.families.base import Distribution, Family, Labels, Scene
+from monitor.web.families.base import Distribution, Family, Labels, Sample, Scene
 
 Line = tuple[str, float, str]
 """The text before the value, the value, and the whole line."""
@@ -23,6 +24,23 @@ MOST_EXEMPLAR_LETTERS = 128
 """OpenMetrics' limit on all label names and values of an exemplar together."""
 
 
+class Kept(NamedTuple):
+    """A family as last rendered."""
+
+    samples: list[Sample]
+    lines: dict[Labels, Line]
+    text: str
+
+
+class Histogram(NamedTuple):
+    """One histogram as last rendered."""
+
+    distribution: Distribution
+    prefixes: tuple[str, ...]
+    """The text before each value."""
+    text: str
+
+
 class Writer:
     """Renders scenes in one format. Keeps only the lines of the last rendering: a series that vanishes is
     forgotten with its line."""
@@ -31,29 +49,28 @@ class Writer:
         self.openmetrics = openmetrics
         self._families = tuple(families)
         self._headers = {family.name: _header(family, openmetrics) for family in self._families}
-        self._lines: dict[str, dict[Labels, Line]] = {family.name: {} for family in self._families}
-        self._buckets: dict[str, dict[Labels, tuple[str, ...]]] = {}
+        self._kept: dict[str, Kept] = {}
+        self._histograms: dict[str, dict[Labels, Histogram]] = {}
 
     def render(self, scene: Scene) -> bytes:
-        parts: list[str] = []
-        for family in self._families:
-            before = len(parts)
-            parts.append(self._headers[family.name])
-            if family.distributions is None:
-                self._samples(family, scene, parts)
-            else:
-                self._histograms(family, family.distributions(scene), parts)
-            if len(parts) == before + 1:
-                del parts[before]
+        parts = [self._text(family, scene) for family in self._families]
         if self.openmetrics:
             parts.append(EOF)
         return "".join(parts).encode()
 
-    def _samples(self, family: Family, scene: Scene, parts: list[str]) -> None:
+    def _text(self, family: Family, scene: Scene) -> str:
+        """The family with its header; nothing if it has no series."""
+        if family.distributions is not None:
+            return self._histogram_text(family, family.distributions(scene))
+        samples, kept = list(family.read(scene)), self._kept.get(family.name)
+        if kept is None or samples != kept.samples:
+            kept = self._kept[family.name] = self._write(family, samples, kept.lines if kept else {})
+        return kept.text
+
+    def _write(self, family: Family, samples: list[Sample], old: dict[Labels, Line]) -> Kept:
         """Most readings equal those of a second ago: their whole line is reused."""
-        old = self._lines[family.name]
-        kept: dict[Labels, Line] = {}
-        for labels, value in family.read(scene):
+        lines: dict[Labels, Line] = {}
+        for labels, value in samples:
             if value is None:
                 continue
             line = old.get(labels)
@@ -62,22 +79,28 @@ class Writer:
                 line = (prefix, value, f"{prefix}{number(value)}\n")
             elif line[1] != value:
                 line = (line[0], value, f"{line[0]}{number(value)}\n")
-            kept[labels] = line
-            parts.append(line[2])
-        self._lines[family.name] = kept
+            lines[labels] = line
+        text = "".join([line[2] for line in lines.values()])
+        return Kept(samples, lines, self._headers[family.name] + text if text else "")
 
-    def _histograms(self, family: Family, distributions: Iterable[Distribution], parts: list[str]) -> None:
-        old = self._buckets.get(family.name, {})
-        kept: dict[Labels, tuple[str, ...]] = {}
-        for one in distributions:
-            prefixes = old.get(one.labels) or _bucket_prefixes(family, one.labels)
-            kept[one.labels] = prefixes
-            totals = [number(total) for total in accumulate(one.counts)]
-            exemplars = one.exemplars if self.openmetrics else ()
-            for prefix, total, exemplar in zip_longest(prefixes[:-2], totals, exemplars):
-                parts.append(f"{prefix}{total}{_example(one, exemplar) if exemplar else ''}\n")
-            parts.append(f"{prefixes[-2]}{totals[-1]}\n{prefixes[-1]}{number(one.sum)}\n")
-        self._buckets[family.name] = kept
+    def _histogram_text(self, family: Family, distributions: Iterable[Distribution]) -> str:
+        old = self._histograms.get(family.name, {})
+        kept = {one.labels: self._histogram(family, one, old.get(one.labels)) for one in distributions}
+        self._histograms[family.name] = kept
+        return self._headers[family.name] + "".join([one.text for one in kept.values()]) if kept else ""
+
+    def _histogram(self, family: Family, one: Distribution, before: Histogram | None) -> Histogram:
+        if before is not None and before.distribution == one:
+            return before
+        prefixes = before.prefixes if before is not None else _bucket_prefixes(family, one.labels)
+        totals = [number(total) for total in accumulate(one.counts)]
+        exemplars = one.exemplars if self.openmetrics else ()
+        parts = [
+            f"{prefix}{total}{_example(one, exemplar) if exemplar else ''}\n"
+            for prefix, total, exemplar in zip_longest(prefixes[:-2], totals, exemplars)
+        ]
+        ending = f"{prefixes[-2]}{totals[-1]}\n{prefixes[-1]}{number(one.sum)}\n"
+        return Histogram(one, prefixes, "".join([*parts, ending]))
 
 
 def _example(one: Distribution, exemplar: Exemplar) -> str:

@@ -7,16 +7,20 @@ prometheus-client chooses the format and describes the daemon's process; our fam
 from __future__ import annotations
 
 import gzip
+import logging
 import threading
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, generate_latest
+from prometheus_client.core import Metric
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
+from prometheus_client.registry import Collector
 
 from monitor.model.snapshot import Snapshot
 from monitor.web.exposition import EOF, Writer
@@ -25,6 +29,10 @@ from monitor.web.families.base import Family, Limits, Own, make_scene
 
 GZIP_LEVEL = 1
 """Level 1 makes the page 9 times smaller; level 6 takes three times as long for another tenth."""
+OWN_SECONDS = 5.0
+"""Our choice: how old the figures of our own process may be. Scrapes are usually further apart."""
+
+log = logging.getLogger("gpumon.web")
 
 
 @dataclass(slots=True)
@@ -55,7 +63,7 @@ class Metrics:
         self._writers: dict[bool, Writer] = {}
         self._pages: dict[bool, Page] = {}
         self._rendering = threading.Lock()
-        self._process = _process_registry()
+        self._process = OwnProcess()
 
     def page(self, snapshot: Snapshot, *, openmetrics: bool) -> Page:
         """The page, for a client that asks for it."""
@@ -68,12 +76,20 @@ class Metrics:
         one that answers, keeps nobody waiting."""
         for openmetrics, last in list(self._pages.items()):
             if last.asked:
-                self._made(snapshot, openmetrics).body(last.packed is not None)
+                last.asked = False
+                self._make_ahead(snapshot, openmetrics, packed=last.packed is not None)
+
+    def _make_ahead(self, snapshot: Snapshot, openmetrics: bool, *, packed: bool) -> None:
+        """A page that cannot be made must not end the ticks; it fails again, as an answer, when asked for."""
+        try:
+            self._made(snapshot, openmetrics).body(packed)
+        except Exception as error:
+            log.warning("/metrics cannot be made: %r", error, exc_info=error)
 
     def _made(self, snapshot: Snapshot, openmetrics: bool) -> Page:
         with self._rendering:
             page = self._pages.get(openmetrics)
-            if page is None or page.seq != snapshot.seq:
+            if page is None or page.seq < snapshot.seq:
                 page = self._pages[openmetrics] = self._render(snapshot, openmetrics)
             return page
 
@@ -83,21 +99,48 @@ class Metrics:
         if writer is None:
             writer = self._writers[openmetrics] = Writer(self.families, openmetrics=openmetrics)
         ours = writer.render(make_scene(snapshot, self.own, self.limits))
-        plain = _of_the_process(self._process, openmetrics) + ours
+        plain = self._process.page(openmetrics) + ours
         self.own.render_seconds = time.perf_counter() - begin
         return Page(snapshot.seq, plain)
 
 
-def _process_registry() -> CollectorRegistry:
-    """The client's own collectors: this process, its garbage collector, its Python."""
-    registry = CollectorRegistry()
-    for collector in (ProcessCollector, GCCollector, PlatformCollector):
-        collector(registry=registry)
-    return registry
+class OwnProcess:
+    """The client's own collectors: this process, its garbage collector, its Python. They are asked now and
+    then, and the client writes a metric anew only when it has changed; most do not."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        for collector in (ProcessCollector, GCCollector, PlatformCollector):
+            collector(registry=self._registry)
+        self._metrics: list[Metric] = []
+        self._asked_at = float("-inf")
+        self._written: dict[tuple[str, bool], tuple[Metric, bytes]] = {}
+
+    def page(self, openmetrics: bool) -> bytes:
+        now = time.monotonic()
+        if now - self._asked_at >= OWN_SECONDS:
+            self._metrics, self._asked_at = list(self._registry.collect()), now
+        return b"".join([self._text(metric, openmetrics) for metric in self._metrics])
+
+    def _text(self, metric: Metric, openmetrics: bool) -> bytes:
+        known = self._written.get((metric.name, openmetrics))
+        if known is None or known[0] != metric:
+            known = self._written[metric.name, openmetrics] = (metric, _written(metric, openmetrics))
+        return known[1]
 
 
-def _of_the_process(registry: CollectorRegistry, openmetrics: bool) -> bytes:
-    page = generate_openmetrics(registry) if openmetrics else generate_latest(registry)
+class _Only(Collector):
+    """What the client's writers read from: one metric."""
+
+    def __init__(self, metric: Metric) -> None:
+        self._metric = metric
+
+    def collect(self) -> Iterable[Metric]:
+        return (self._metric,)
+
+
+def _written(metric: Metric, openmetrics: bool) -> bytes:
+    page = generate_openmetrics(_Only(metric)) if openmetrics else generate_latest(_Only(metric))
     return bytes(page).removesuffix(EOF.encode())
 
 

@@ -58,7 +58,7 @@ _OTHERS: dict[str, tuple[str, ...]] = {
     "gpu_nvlink_link_errors_total": (DCGM_OPTION,),
     "gpu_ecc_errors": (DCGM_OPTION, SMI),
     "gpu_remapped_rows_pending": (DCGM_OPTION,),
-    "gpu_retired_pages": (DCGM_OPTION, SMI),
+    "gpu_retired_pages": (DCGM, SMI),
     "gpu_retired_pages_pending": (DCGM_OPTION, SMI),
     "gpu_mig_enabled": (SMI,),
     "gpu_mig_memory_used_bytes": (DCGM, NVITOP),

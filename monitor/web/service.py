@@ -11,7 +11,7 @@ from monitor.model.settings import Settings
 from monitor.model.snapshot import Snapshot
 from monitor.model.units import duration, seconds
 from monitor.web.client_limits import Streams
-from monitor.web.families import families
+from monitor.web.families import OWN, families
 from monitor.web.families.base import Limits, Own
 from monitor.web.feed import Feed
 from monitor.web.metrics import Metrics
@@ -29,6 +29,8 @@ class Service:
     settings: Settings
     feed: Feed = field(default_factory=Feed)
     store: Store | None = None
+    exports: bool = True
+    """Whether `/metrics` has what the snapshots have; if other daemons export that, it is about this one."""
     own: Own = field(default_factory=Own)
     streams: Streams = field(default_factory=Streams)
     metrics: Metrics = field(init=False)
@@ -43,7 +45,7 @@ class Service:
             per_link=chosen.per_link,
         )
         self.own.streams = self.streams
-        self.metrics = Metrics(self.own, limits, families(chosen.compat))
+        self.metrics = Metrics(self.own, limits, families(chosen.compat) if self.exports else OWN)
 
     def viewer(self, request: Request) -> Viewer:
         return viewer_of(peer_of(request.scope), show_commands=self.settings.show_commands)

@@ -50,7 +50,7 @@ ARROWS = {
     "tui": {"model", "client", "catalog", "comparison", "fleet", "pipeline", "store"},
     "doctor": {"model", "calibration", "client", "host"},
     # commands on top
-    "daemon": {"model", "host", "pipeline", "store", "web"},
+    "daemon": {"fleet", "model", "host", "pipeline", "store", "web"},
     "demo": {"model", "client", "comparison", "terminal"},
     "cli": {
         "model",

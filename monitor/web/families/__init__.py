@@ -14,6 +14,7 @@ from monitor.web.families.ranks import FAMILIES as RANKS
 from monitor.web.families.runs import FAMILIES as RUNS
 from monitor.web.families.users import FAMILIES as USERS
 
+__all__ = ["FAMILIES", "OWN", "families"]
 FAMILIES: tuple[Family, ...] = (*GPU, *NVLINK, *USERS, *HOST, *RUNS, *RANKS, *FINDINGS, *OWN)
 
 

@@ -87,6 +87,8 @@ ROWS = (
     Row("DCGM_FI_DEV_VGPU_LICENSE_STATUS", "gauge", "1: the virtual GPU is licensed.", "gpumon_gpu_vgpu_licensed", lambda g: g.vgpu_licensed),
     Row("DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS", "counter", "Rows remapped for uncorrectable errors.", "gpumon_gpu_remapped_rows", lambda g: g.errors.remapped_rows_uncorrected),
     Row("DCGM_FI_DEV_CORRECTABLE_REMAPPED_ROWS", "counter", "Rows remapped for correctable errors.", "gpumon_gpu_remapped_rows", lambda g: g.errors.remapped_rows_corrected),
+    Row("DCGM_FI_DEV_RETIRED_SBE", "counter", "Pages retired for single-bit errors.", "gpumon_gpu_retired_pages", lambda g: g.errors.retired_pages_single_bit),
+    Row("DCGM_FI_DEV_RETIRED_DBE", "counter", "Pages retired for double-bit errors.", "gpumon_gpu_retired_pages", lambda g: g.errors.retired_pages_double_bit),
     Row("DCGM_FI_DEV_ROW_REMAP_FAILURE", "gauge", "1: a remapping failed.", "gpumon_gpu_remapped_rows_failed", lambda g: g.errors.remapped_rows_failed),
     Row("DCGM_FI_PROF_GR_ENGINE_ACTIVE", "gauge", "Any engine for compute or graphics.", "gpumon_gpu_graphics_active_ratio", lambda g: g.activity.graphics_active_ratio),
     Row("DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", "gauge", "Tensor cores.", "gpumon_gpu_tensor_active_ratio", lambda g: g.activity.tensor_active_ratio),

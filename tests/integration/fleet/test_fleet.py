@@ -19,6 +19,7 @@ from monitor.model.history import RunRecord
 from monitor.model.run import Run
 from tests.conftest import PATIENCE, require_program, wait_for
 from tests.integration.daemon.process import GPUMON, Daemon, clean_environment
+from tests.integration.daemon.test_page import browser
 from tests.integration.fleet.site import NODES, RANKS, Machine, machines, training
 from tests.integration.grafana.stage import central, prometheus
 
@@ -166,6 +167,24 @@ def test_the_screen_shows_it(site: Site, tmp_path: Path) -> None:
     assert "ddp" in text and "Slow node" in text and site.nodes[SLOW].name in text
 
 
+def test_the_page_shows_it(site: Site, tmp_path: Path) -> None:
+    """GIVEN a daemon that shows what Prometheus knows WHEN a browser opens its page THEN the run of all
+    machines is there with its slow one, the run's own page compares them, and its metrics repeat nobody's."""
+    slow = site.nodes[SLOW].name
+    with Daemon(tmp_path, "--prometheus", site.prometheus) as daemon:
+        assert f"1 run on the machines that {site.prometheus} scrapes" in daemon.log
+        opened = browser(tmp_path, daemon.url)
+        wait_for(lambda: (daemon.metric("gpumon_http_streams") or 0) >= 1)
+        report = daemon.get("/runs/ddp")[2].decode()
+        metrics = daemon.get("/metrics")[2].decode()
+        daemon.stop()
+        shown = opened.communicate(timeout=PATIENCE)[0].decode()
+    assert "ddp" in shown and "Slow node" in shown and slow in shown
+    assert "Machines" in report and "8 of 8 ranks seen" in report and "rank-hours" in report
+    assert all(f"<td>{node.name}</td>" in report for node in site.nodes)
+    assert "gpumon_build_info" in metrics and "gpumon_run_info" not in metrics and "gpumon_gpu" not in metrics
+
+
 def test_bad_input_is_one_sentence_each(site: Site) -> None:
     """Exit codes: 2 for what the user has to correct, 3 when nobody answers."""
     url, daemon = site.prometheus, f"{site.nodes[0].host}:{site.daemons[0].port}"
@@ -174,6 +193,8 @@ def test_bad_input_is_one_sentence_each(site: Site) -> None:
         (("show", "ddp", "--prometheus", "ftp://x"), 2, "is not the address of a Prometheus"),
         (("show", "ddp", "--prometheus", f"http://{daemon}"), 2, "answers, but not as Prometheus does"),
         (("runs", "--prometheus", "http://127.0.0.1:9"), 3, "no Prometheus answers at http://127.0.0.1:9"),
+        (("daemon", "--prometheus", "http://127.0.0.1:9"), 3, "no Prometheus answers at http://127.0.0.1:9"),
+        (("daemon", "--since", "1h"), 2, "--since is about --prometheus"),
         (("runs", "--prometheus", url, "--since", "soon"), 2, "'soon' is not a length of time"),
         (("runs", "--since", "1h"), 2, "--since is about --prometheus"),
         (("runs", "--prometheus", url, "--connect", "http://x"), 2, "exclude each other"),

@@ -27,6 +27,7 @@ def made_up(ranks: int) -> dict[str, float]:
         "daemon_cpu_percent": 1.0,
         "daemon_rss_mib": 40.0,
         "prometheus_cpu_percent": 2.0,
+        "rules_ms": 30.0 * ranks,
         "central_cpu_percent": 1.0,
     }
     sound = {
@@ -43,4 +44,5 @@ def made_up(ranks: int) -> dict[str, float]:
 def test_the_page_shows_its_arithmetic() -> None:
     about = {"command": "x", "date": "d", "machine": "m", "gpus_per_node": 8, "scrape_seconds": 5}
     page = table({**about, "levels": [made_up(1), made_up(2)]})
-    assert "| 1 | 1.00 M | 66,667 | 1.0 MiB/s | 3.3 cores |" in page
+    assert "| 1 | 1.06 M | 1.81 M | 70,667 | 1.0 MiB/s | 3.3 cores | 88.4 GiB | 15.0 s | 2 |" in page
+    assert "15.0 s at 1, 30.0 s at 2 ranks a node, of 15 s" in page and "each of 4 groups" in page

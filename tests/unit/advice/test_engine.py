@@ -16,6 +16,7 @@ from monitor.advice.judging import Errors, Judged, judge_run
 from monitor.advice.prediction.step_model import StepModel
 from monitor.model.errors import UserError
 from monitor.model.finding import Finding, Speedup
+from monitor.model.gpu import Pcie
 from monitor.model.policy import DEFAULT_POLICY, load_policy
 from monitor.model.run import Verdict, Window
 from monitor.model.snapshot import Snapshot
@@ -239,6 +240,24 @@ def test_resting_ticks_do_not_count_as_evaluations() -> None:
     while "input.slow_getitem" in ids(engine, well):
         ticks += 1
     assert ticks == (DEFAULT_POLICY.clear_ticks - 1) * (REST_TICKS + 1)
+
+
+def test_a_machine_watched_for_long_is_evaluated_now_and_then() -> None:
+    """GIVEN a machine that was evaluated often WHEN it goes on as before THEN it rests in between; a new
+    finding is confirmed as fast as ever once it was seen, and a lost GPU is told in that very tick."""
+    well, lost = gpu_of(), msgspec.structs.replace(gpu_of(), state="lost")
+    link = Pcie(generation=4, generation_max=4, width=8, width_max=16)
+    narrow, engine = msgspec.structs.replace(well, pcie=link), Engine()
+    for _ in range(YOUNG):
+        engine.evaluate(snapshot_of(gpus=(well,)))
+    for _ in range(3 * (REST_TICKS + 1)):
+        engine.evaluate(snapshot_of(gpus=(well,)))
+    assert engine._machine.evaluations == YOUNG + 3
+    ticks = [
+        ids(engine, snapshot_of(gpus=(narrow,))) for _ in range(REST_TICKS + 1 + DEFAULT_POLICY.confirm_ticks)
+    ]
+    assert not ticks[0] and ticks[-1] == ["transfer.pcie_degraded"]
+    assert "device.lost" in ids(engine, snapshot_of(gpus=(lost,)))
 
 
 def test_a_run_that_is_over_is_concluded_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,7 +100,9 @@ def test_a_live_ring_is_never_removed(tmp_path: Path) -> None:
 
 def test_removal_spares_what_took_the_name(tmp_path: Path) -> None:
     script = Script(tmp_path)
-    dead = cleanup.DeadRing(str(script.path), script.path.stat().st_ino + 1, "k", 0.0, 1, worker=False)
+    dead = cleanup.DeadRing(
+        str(tmp_path), script.path.name, script.path.stat().st_ino + 1, "k", 0.0, 1, worker=False
+    )
     cleanup.remove(dead)
     assert script.path.exists()
 
@@ -108,7 +110,9 @@ def test_removal_spares_what_took_the_name(tmp_path: Path) -> None:
 def test_pressure_lets_the_oldest_go_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cleanup, "_is_short_of_room", lambda path: False)
     half = cleanup.PRESSURE_BYTES // 2
-    dead = [cleanup.DeadRing(f"{tmp_path}/{at}.ring", at, str(at), float(at), half, False) for at in range(4)]
+    dead = [
+        cleanup.DeadRing(str(tmp_path), f"{at}.ring", at, str(at), float(at), half, False) for at in range(4)
+    ]
     assert [one.key for one in cleanup.surplus(dead, 200.0, set())] == ["0", "1"]
     assert cleanup.surplus(dead, 30.0, set()) == []
 

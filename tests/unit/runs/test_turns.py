@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from monitor.runs.reader import TURN_RINGS, RunReader
+from monitor.runs.reader import FEW_RUNS, MOST_TURNS, TURN_RINGS, RunReader
 from tests.unit.runs.rings import Script
 
 RANKS = 2 * TURN_RINGS
@@ -46,4 +46,26 @@ def test_a_rank_that_fills_its_ring_quickly_does_not_wait(tmp_path: Path) -> Non
         reader.poll(quick.now())
         (run,) = reader.runs(quick.now(), (), ())
         assert run.ranks[-1].steps == 2000 * tick
+    reader.close()
+
+
+def test_many_runs_take_turns(tmp_path: Path) -> None:
+    """GIVEN more runs than anybody watches by the second WHEN they are polled THEN each is read every other
+    time and shown as it was in between, and a large run among them leaves none of its ranks out."""
+    large = [Script(tmp_path, "large", rank=rank, world=RANKS) for rank in range(RANKS)]
+    small = [Script(tmp_path, f"small-{number}") for number in range(FEW_RUNS)]
+    reader, now = RunReader([tmp_path]), small[0].now
+    steps: list[dict[str, int]] = []
+    for _ in range(9):
+        for script in (*large, *small):
+            script.steps([10.0] * 10)
+        reader.poll(now())
+        runs = {run.id: run for run in reader.runs(now(), (), ())}
+        steps.append({id: run.steps for id, run in runs.items()})
+        slowest = min(rank.steps for rank in runs["large"].ranks)
+        assert slowest >= 10 * (len(steps) - MOST_TURNS)
+    for number in range(FEW_RUNS):
+        known = [seen[f"small-{number}"] for seen in steps]
+        assert known == sorted(known) and 4 <= len(set(known)) <= 6, "read about every other time"
+        assert known[-1] >= 80
     reader.close()

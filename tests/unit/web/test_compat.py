@@ -39,6 +39,8 @@ DOCUMENTED = {
     "DCGM_FI_DEV_VGPU_LICENSE_STATUS": ("gauge", "", 1),
     "DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS": ("counter", "", 0),
     "DCGM_FI_DEV_CORRECTABLE_REMAPPED_ROWS": ("counter", "", 1),
+    "DCGM_FI_DEV_RETIRED_SBE": ("counter", "", 2),
+    "DCGM_FI_DEV_RETIRED_DBE": ("counter", "", 1),
     "DCGM_FI_DEV_ROW_REMAP_FAILURE": ("gauge", "", 0),
     "DCGM_FI_PROF_GR_ENGINE_ACTIVE": ("gauge", "", 0.6),
     "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE": ("gauge", "", 0.3),
@@ -56,7 +58,8 @@ def render(snapshot: Snapshot, *, openmetrics: bool = False) -> str:
 
 
 def test_every_documented_counter_is_there_in_its_unit() -> None:
-    page = render(scene.snapshot())
+    old = msgspec.structs.replace(scene.gpu().errors, retired_pages_single_bit=2, retired_pages_double_bit=1)
+    page = render(scene.changed(gpus=(msgspec.structs.replace(scene.gpu(), errors=old),)))
     assert {row.name: row.kind for row in ROWS} == {name: kind for name, (kind, _, _) in DOCUMENTED.items()}
     for name, (kind, unit, expected) in DOCUMENTED.items():
         assert f"# TYPE {name} {kind}\n" in page

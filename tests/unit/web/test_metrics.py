@@ -19,7 +19,7 @@ from monitor.model.owner import RingCount
 from monitor.model.snapshot import HISTORY_STEPS, Snapshot
 from monitor.web.exposition import Writer, clean, number
 from monitor.web.families import FAMILIES
-from monitor.web.families.base import Limits, Own, make_scene
+from monitor.web.families.base import Family, Limits, Own, Sample, Scene, make_scene
 from monitor.web.metrics import Metrics, is_openmetrics, negotiate
 from tests import scene
 from tests.conftest import require_program, undisturbed
@@ -271,6 +271,30 @@ def test_the_next_page_is_made_ahead_for_who_asked_for_the_last() -> None:
     metrics.prepare(scene.snapshot(3))
     assert metrics._pages == {True: ahead}
     assert metrics.page(scene.snapshot(2), openmetrics=True) is ahead
+
+
+def test_a_page_that_cannot_be_made_ahead_is_answered_with_its_failure() -> None:
+    """GIVEN a family that fails WHEN the next page is made ahead THEN ticks go on, and who asks is told."""
+
+    def broken(made: Scene) -> list[Sample]:
+        if made.snapshot.seq > 1:
+            raise ValueError("no such reading")
+        return [((), 1.0)]
+
+    family = Family("gpumon_made_up", "gauge", "Made up.", (), broken, "test", "1")
+    metrics = Metrics(Own(), Limits(), (family,))
+    assert b"gpumon_made_up 1.0" in metrics.page(scene.snapshot(1), openmetrics=False).plain
+    metrics.prepare(scene.snapshot(2))
+    with pytest.raises(ValueError, match="no such reading"):
+        metrics.page(scene.snapshot(2), openmetrics=False)
+
+
+def test_a_page_made_ahead_serves_the_snapshot_before_it_too() -> None:
+    """A scrape that comes between the new page and its snapshot gets the new page, not the old one anew."""
+    metrics = Metrics(Own(), Limits())
+    metrics.page(scene.snapshot(1), openmetrics=False)
+    metrics.prepare(scene.snapshot(2))
+    assert metrics.page(scene.snapshot(1), openmetrics=False).seq == 2
 
 
 @undisturbed
