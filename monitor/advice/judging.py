@@ -108,8 +108,7 @@ def _judged(context: RunContext, rule: Rule, advice: Advice | None, errors: Erro
 def _waits_for_the_device(context: RunContext, advice: Advice) -> bool:
     """The device has work nearly all the time, but there is no replay to tell the host's work from its
     waiting: what would only save the host's time is then no cause."""
-    device = context.device
-    busy = context.lanes_contradict and device is not None and device.bound == "device"
+    busy = context.lanes_contradict and context.a_device_is_busy
     return busy and advice.gain is not None and not computes_on_device(advice.gain.likely)
 
 

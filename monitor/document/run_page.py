@@ -9,6 +9,7 @@ from monitor.catalog.dossier import Dossier
 from monitor.document import finding_section, machine_sections, node_section, setup_sections, time_sections
 from monitor.document.markup import Markup, document, join, tag
 from monitor.document.parts import prose, style, style_within
+from monitor.model.devices import by_device
 from monitor.model.run import Run
 from monitor.model.units import duration, gain, number, percent, seconds, small_percent, visible, whole
 
@@ -136,6 +137,6 @@ def _foot(dossier: Dossier) -> Markup:
         parts.append(f"{whole(run.lost)} of {whole(run.steps)} steps could not be read.")
     if visible(run.starved_ratio) and any(one.device_times.measured_steps for one in run.ranks):
         parts.append("The time a GPU was without work is from its own events.")
-    if run.untimed_devices:
-        parts.append(f"Not timed, though parameters are there: {', '.join(run.untimed_devices)}.")
+    if devices := by_device(run):
+        parts.append(f"Its devices, each by itself: {devices}.")
     return tag("footer", tag("p", " ".join(parts)))

@@ -104,6 +104,16 @@ class Device(Struct, frozen=True):
     starved_seconds: float | None = None
 
 
+class OtherDevice(Struct, frozen=True):
+    """A further device of a process: one that has parameters, or memory of it."""
+
+    name: str
+    idle_ratio: float | None = None
+    """Share of its time without work; None: unknown."""
+    kernels: float | None = None
+    """Per step, in a window; 0: it only holds memory; None: unknown."""
+
+
 class LoaderTimes(Struct, frozen=True):
     """Inside the loader, from sampled batches: seconds per batch unless stated otherwise."""
 
@@ -193,6 +203,8 @@ class Rank(Struct, frozen=True):
     samples_per_second: float | None = None
     tokens_per_second: float | None = None
     device_times: Device = Device()
+    """Of `device`. Others that the process uses are timed by themselves."""
+    other_devices: tuple[OtherDevice, ...] = ()
     loader: LoaderTimes = LoaderTimes()
     stalls: tuple[Stall, ...] = ()
     loss: float | None = None
@@ -217,8 +229,6 @@ class Rank(Struct, frozen=True):
     """Whole-run counter over all phases."""
 
 
-MOST_DEVICES = 16
-"""How many devices of one process are named."""
 STEP_BUCKETS = (
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
 )  # fmt: skip
@@ -377,10 +387,10 @@ class Run(Struct, frozen=True):
     process_groups: tuple[ProcessGroup, ...] = ()
 
     @property
-    def untimed_devices(self) -> tuple[str, ...]:
-        """Devices holding parameters of the first rank, other than the one that is timed."""
-        listed = self.config.get("devices")
-        return tuple(str(one) for one in listed[1:MOST_DEVICES]) if isinstance(listed, list) else ()
+    def other_devices(self) -> tuple[OtherDevice, ...]:
+        """Devices that work for the first rank, or may, besides the one its figures are of."""
+        lead = self.ranks[0] if self.ranks else None
+        return tuple(one for one in lead.other_devices if one.kernels != 0) if lead else ()
 
     @property
     def host_kind(self) -> str | None:

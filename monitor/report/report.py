@@ -93,6 +93,7 @@ def _rank(rank: Rank) -> dict[str, Any]:
         "state": rank.state,
         "step_seconds": rank.step,
         "device": rank.device_times if rank.device_times.time else None,
+        "other_devices": rank.other_devices,
     }
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TextIO
 
 from monitor.model import criticality
+from monitor.model.devices import by_device
 from monitor.model.errors import UserError
 from monitor.model.facts import promises
 from monitor.model.finding import EFFECT_WORDS, Finding, Remedy
@@ -109,8 +110,8 @@ def _time(run: Run, on: Terminal) -> Iterator[str]:
         yield _bar(phase, on) + _note(run, phase)
     if run.lost:
         yield f"  {whole(run.lost)} of {whole(run.steps)} steps could not be read"
-    if run.untimed_devices:
-        yield f"  {', '.join(run.untimed_devices)}: parameters there, too, but its work is not timed"
+    if devices := by_device(run):
+        yield f"  {devices}: each by itself; one may wait for another"
 
 
 def _bar(phase: Phase, on: Terminal) -> str:

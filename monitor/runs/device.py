@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from monitor.model.devices import BUSY
 from monitor.model.records import Counters
-from monitor.model.run import Bound, Device
+from monitor.model.run import Bound, Device, OtherDevice
 from monitor.runs.tally import Tally
 
 PREFIX = "device."
 """Prefix of the SDK's device-lane scalars; `sdk/device/_sums.py` names them."""
-BUSY = 0.10
-"""If it is idle for less than this, the device itself limits the step. Our choice: what remains is hardly
-worth changing the code for."""
+MOST_DEVICES = 16
+"""How many devices of one process are named."""
 ALWAYS = 0.9
 """From this share of marks with an empty queue, it is assumed to be empty everywhere."""
 
 
-def device_times(tally: Tally, counters: Counters, scalars: Mapping[str, float], dropped: int) -> Device:
-    """From the records' device words (`tally`) and the per-phase figures (`scalars`)."""
+def device_times(
+    tally: Tally, counters: Counters, scalars: Mapping[str, float], dropped: int, alone: bool = True
+) -> Device:
+    """From the records' device words (`tally`) and the per-phase figures (`scalars`). Not `alone`: others
+    work for this process, too, and a gap may be a wait for them."""
     figures = {name.removeprefix(PREFIX): value for name, value in scalars.items() if name.startswith(PREFIX)}
     if not figures and not tally.measured:
         return Device(skipped_steps=dropped)
@@ -28,6 +31,7 @@ def device_times(tally: Tally, counters: Counters, scalars: Mapping[str, float],
     if starved is None and "known" in figures and (whole := sum(time.values())) > 0:
         starved = min(1.0, sum(idle.values()) / whole)  # a run too short for its records
     causes = _causes(figures, sum(time.values()), sum(idle.values()))
+    bound = _bound(starved, time, idle, empty, causes.sync)
     return Device(
         busy_seconds=counters.busy_ns / 1e9 if counters.measured else None,
         starved_seconds=counters.starved_ns / 1e9 if counters.measured else None,
@@ -45,9 +49,21 @@ def device_times(tally: Tally, counters: Counters, scalars: Mapping[str, float],
         syncs=figures.get("syncs"),
         wait_seconds=causes.wait,
         exchange_seconds=figures.get("comm_s"),
-        bound=_bound(starved, time, idle, empty, causes.sync),
+        bound=bound if alone or bound == "device" else "unknown",
         measured_steps=counters.measured,
         skipped_steps=dropped,
+    )
+
+
+def other_devices(config: Mapping[str, Any], scalars: Mapping[str, float]) -> tuple[OtherDevice, ...]:
+    """The devices of a process but the first, whose times are `device_times`."""
+    listed = config.get("devices")
+    names = [str(one) for one in listed[1:MOST_DEVICES]] if isinstance(listed, list) else []
+    return tuple(
+        OtherDevice(
+            name, scalars.get(f"{PREFIX}other_idle.{name}"), scalars.get(f"{PREFIX}other_kernels.{name}")
+        )
+        for name in names
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from monitor.model.clock import Moment
 from monitor.model.records import Counters
 from monitor.model.run import Exemplar, LoaderTimes, Phase, Rank, RunState
-from monitor.runs.device import PREFIX, device_times
+from monitor.runs.device import PREFIX, device_times, other_devices
 from monitor.runs.figures import RankFigures
 from monitor.runs.follow import Follower
 from monitor.runs.stalls import OWN_PHASES
@@ -30,7 +30,10 @@ def make_rank(trainer: Follower, workers: Sequence[Follower], now: Moment, gpu_u
     tally = figures.rolling.tally() if trainer.alive else figures.whole
     wall_ns = tally.raw_ns + (_idle_ns(figures, tally, now) if trainer.alive else 0)
     offset = trainer.identity.wall_offset_ns
+    dropped = min(trainer.header.dropped, 1 << 62)
     phases = figures.phases(tally, counters) if tally.steps else ()
+    others = other_devices(trainer.config, trainer.scalars)
+    alone = all(one.kernels == 0 for one in others)
     return Rank(
         rank=meta.rank,
         state=_state(trainer, phase, live),
@@ -56,13 +59,14 @@ def make_rank(trainer: Follower, workers: Sequence[Follower], now: Moment, gpu_u
         micro_batches_per_second=_rate(tally.micro_batches, wall_ns),
         samples_per_second=_rate(tally.samples, wall_ns),
         tokens_per_second=_rate(tally.tokens, wall_ns),
-        device_times=device_times(tally, counters, trainer.scalars, min(trainer.header.dropped, 1 << 62)),
+        device_times=device_times(tally, counters, trainer.scalars, dropped, alone),
+        other_devices=others,
         loader=_loader(trainer, workers, phases),
         stalls=figures.stalls.stalls(figures.whole.raw_ns),
         loss=figures.loss,
         scalars={k: value for k, value in trainer.scalars.items() if not k.startswith(PREFIX)},
         overhead_ratio=_overhead(trainer, tally),
-        dropped=min(trainer.header.dropped, 1 << 62),
+        dropped=dropped,
         histogram=tuple(counters.histogram),
         exemplars=_exemplars(counters, offset),
     )

@@ -17,7 +17,7 @@ from .. import ring
 from ._gaps import Kernel, causes
 from ._graph import Segment, step_graph
 from ._marks import Mark
-from ._profiler import Profiler
+from ._profiler import Companion, Profiler
 from ._step import PhaseWork, Piece, time_by_phase
 
 FIRST_STEP = 3
@@ -33,10 +33,12 @@ SWITCH = "GPUMON_DEVICE_WINDOW"
 class KernelWindow:
     """`flag_next` flags the next step; `profiler()` makes a profiler with start and stop."""
 
-    def __init__(self, profiler: Callable[[], Profiler], flag_next: Callable[[int], None]) -> None:
+    def __init__(
+        self, profiler: Callable[[], Profiler | Companion], flag_next: Callable[[int], None]
+    ) -> None:
         self._make = profiler
         self._flag_next = flag_next
-        self._profiler: Profiler | None = None
+        self._profiler: Profiler | Companion | None = None
         self._done = os.environ.get(SWITCH) == "0"
         self._left = 0
         self._began = 0

@@ -17,19 +17,28 @@ _WAIT = "Synchronize"
 """Found in the names of copies and calls, as reported by CUPTI and ROCm."""
 
 
+_NOTHING = Activity([], [], [], [])
+
+
 class Profiler:
-    """torch's profiler for one device, unless somebody else is using it."""
+    """torch's profiler for one device, unless somebody else is using it. It sees the other devices of the
+    process as well: `Companion`."""
 
     def __init__(self, torch: Any, device: Any) -> None:
         self._torch = torch
         self._device = device
         self._profile: Any = None
+        self._seen: Mapping[int, Activity] = {}
         self._restore: Callable[[], None] = lambda: None
 
     @property
     def must_wait(self) -> bool:
         """A requested profile is being taken: ours comes after it."""
         return turn.is_ours(self._torch)
+
+    @property
+    def running(self) -> bool:
+        return self._profile is not None
 
     def start(self, wanted_elsewhere: Callable[[], None]) -> bool:
         """Begin; False if impossible. A process can run only one profiler: `wanted_elsewhere` is called when
@@ -42,19 +51,47 @@ class Profiler:
         with turn.quiet():
             made.__enter__()
         self._profile = made
-        self._restore = turn.make_way(self._torch, wanted_elsewhere)
+        self._restore = turn.make_way(self._torch, lambda: self._give_up(wanted_elsewhere))
         return True
+
+    def _give_up(self, wanted_elsewhere: Callable[[], None]) -> None:
+        wanted_elsewhere()
+        self._seen = {}
 
     def stop(self) -> Activity:
         """End, which waits for the device; empty if too much was recorded."""
         made, self._profile = self._profile, None
         if made is None:
-            return Activity([], [], [], [])
+            return _NOTHING
         self._restore()
         with turn.quiet():
             made.__exit__(None, None, None)
         events = made.kineto_results.events()
-        return _read(events if len(events) <= _MOST_EVENTS else [], self._device)
+        self._seen = _read(events) if len(events) <= _MOST_EVENTS else {}
+        return self.of(self._device.index)
+
+    def of(self, index: int) -> Activity:
+        """What the last profile saw of a device."""
+        return self._seen.get(index, _NOTHING)
+
+
+class Companion:
+    """Another device's share of what `leader` profiles; it is started and stopped after the leader."""
+
+    def __init__(self, leader: Profiler, index: int) -> None:
+        self._leader = leader
+        self._index = index
+
+    @property
+    def must_wait(self) -> bool:
+        return self._leader.must_wait and not self._leader.running
+
+    def start(self, wanted_elsewhere: Callable[[], None]) -> bool:
+        """Whether the leader has started; when it gives up, there is nothing to read."""
+        return self._leader.running
+
+    def stop(self) -> Activity:
+        return self._leader.of(self._index)
 
 
 class _Work(NamedTuple):
@@ -65,11 +102,11 @@ class _Work(NamedTuple):
     call: int
 
 
-def _read(events: Sequence[Any], device: Any) -> Activity:
-    """The device's work, with wall-clock ns converted to the clock of our marks."""
+def _read(events: Sequence[Any]) -> dict[int, Activity]:
+    """Each device's work, with wall-clock ns converted to the clock of our marks."""
     offset = time.time_ns() - time.monotonic_ns()
     calls: dict[int, Span] = {}
-    work: list[_Work] = []
+    work: dict[int, list[_Work]] = {}
     waits: list[Span] = []
     for event in events:
         begin, name = event.start_ns() - offset, event.name()
@@ -78,9 +115,10 @@ def _read(events: Sequence[Any], device: Any) -> Activity:
             calls.setdefault(event.correlation_id(), span)
             if _WAIT in name:
                 waits.append(span)
-        elif event.device_index() == device.index and not name.startswith(_FILL):
-            work.append(_Work(span, name, event.correlation_id()))
-    return _activity(work, calls, waits)
+        elif not name.startswith(_FILL):
+            of_device = work.setdefault(event.device_index(), [])
+            of_device.append(_Work(span, name, event.correlation_id()))
+    return {index: _activity(done, calls, waits) for index, done in work.items()}
 
 
 def _activity(work: Sequence[_Work], calls: Mapping[int, Span], waits: list[Span]) -> Activity:

@@ -106,20 +106,20 @@ def time_by_phase(parts: Sequence[Piece]) -> dict[int, int]:
 
 
 def idle_by_phase(
-    parts: Sequence[Piece], window: Mapping[int, PhaseWork], paused: int = 0
+    parts: Sequence[Piece], window: Mapping[int, PhaseWork], paused: int = 0, alone: bool = True
 ) -> dict[int, int] | None:
     """Idle ns by phase, negative if this step's kernels took longer than the window's. None: unknown.
-    `paused`: see `TimedStep`."""
+    `paused`: see `TimedStep`. Not `alone`: a queue that is not empty may wait for another device."""
     times = time_by_phase(parts)
     total = sum(times.values())
-    if min(part.lag_ns for part in parts) > total:
+    if alone and min(part.lag_ns for part in parts) > total:
         return {}  # always behind by more than a step: the queue cannot have run empty
     seen = {
         phase
         for phase, took in times.items()
         if phase in window and _is_usual(took - paused, window[phase], total)
     }
-    if _unknown(parts, seen) > UNKNOWN_SHARE * total:
+    if _unknown(parts, seen, alone) > UNKNOWN_SHARE * total:
         return None
     idle = {phase: times[phase] - window[phase].kernels for phase in seen}
     return idle | {phase: times[phase] for phase in _LAUNCHES_NOTHING if phase in times and phase not in seen}
@@ -130,7 +130,7 @@ def _is_usual(took: int, work: PhaseWork, total: int) -> bool:
     return took <= max(_USUAL * work.device_ns, work.device_ns + EMPTY_SHARE * total)
 
 
-def _unknown(parts: Sequence[Piece], seen: Collection[int]) -> int:
+def _unknown(parts: Sequence[Piece], seen: Collection[int], alone: bool) -> int:
     """ns that may be work or gaps."""
     known = {*_LAUNCHES_NOTHING, *seen}
-    return sum(part.device_ns for part in parts if part.empty and part.phase not in known)
+    return sum(part.device_ns for part in parts if (part.empty or not alone) and part.phase not in known)

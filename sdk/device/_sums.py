@@ -21,6 +21,18 @@ class DeviceSums:
         self._ends: dict[int, float] = {}
         self._empty: dict[int, float] = {}
         self._lag = 0.0
+        self._whole = self._without_work = 0.0
+        """ns of the steps whose idle time is known."""
+
+    def judged(self, whole: int, idle: int) -> None:
+        """A step's idle time is known."""
+        self._whole += whole
+        self._without_work += idle
+
+    @property
+    def idle_ratio(self) -> float | None:
+        """Share of the device's time without work; None: unknown."""
+        return self._without_work / self._whole if self._whole else None
 
     def add(self, parts: Sequence[Piece], idle: Mapping[int, int] | None) -> None:
         if self.steps >= _HALVED_AT:
@@ -38,6 +50,7 @@ class DeviceSums:
 
     def _halve(self) -> None:
         self.steps, self.known, self._lag = self.steps / 2, self.known / 2, self._lag / 2
+        self._whole, self._without_work = self._whole / 2, self._without_work / 2
         for sums in (self._device, self._idle, self._ends, self._empty):
             for phase in sums:
                 sums[phase] /= 2

@@ -98,8 +98,11 @@ class DeviceLane(NoDevice):
         capturing: Callable[[], bool] = lambda: False,
         window: KernelWindow | None = None,
         syncs: SyncWindow | None = None,
+        alone: bool = True,
     ) -> None:
         self._pool = marks
+        self._alone = alone
+        """Whether no other device works for this loop."""
         self._capturing = capturing
         self._window = window
         self._syncs = syncs
@@ -221,7 +224,7 @@ class DeviceLane(NoDevice):
         if step.flags & NOT_STEADY:
             return
         work = self._window.work if self._window is not None else {}
-        idle = idle_by_phase(parts, work, step.paused)
+        idle = idle_by_phase(parts, work, step.paused, self._alone)
         self._sums.add(parts, idle)
         if idle is None:
             return
@@ -229,6 +232,7 @@ class DeviceLane(NoDevice):
         idle_ns = sum(idle.values()) + self._surplus
         self._surplus = max(-total, min(0, idle_ns))
         idle_ns = min(total, max(0, idle_ns))
+        self._sums.judged(total, idle_ns)
         lag = sum(part.lag_ns for part in parts) // len(parts)
         self._results.append(Result(step.number, total - idle_ns, idle_ns, lag))
 
@@ -242,6 +246,16 @@ class DeviceLane(NoDevice):
             record[ring.W_DEVICE_BUSY] = done.busy_ns
             record[ring.W_DEVICE_STARVED] = done.idle_ns
             record[ring.W_DEVICE_LAG] = max(0, done.lag_ns)
+
+    @property
+    def idle_ratio(self) -> float | None:
+        """Share of its time without work in the steady steps; None: unknown."""
+        return self._sums.idle_ratio
+
+    @property
+    def kernels_per_step(self) -> float | None:
+        """In the window; None: no window, or none of its kernels was this device's."""
+        return self._window.causes.get("kernels") if self._window is not None else None
 
     def scalars(self, name: Callable[[int], str]) -> dict[str, float]:
         found = self._sums.scalars(name)

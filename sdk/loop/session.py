@@ -373,7 +373,8 @@ class Session(NullSession, Listener):
         """Start timing the device once the parameters are seen on one."""
         if not self._device_known and "device" in self.config:
             self._device_known = True
-            self.recorder.device = open_lane(self.config["device"], self._flag_next)
+            devices = self.config.get("devices") or [self.config["device"]]
+            self.recorder.device = open_lane(devices, self._flag_next)
 
     def _flag_next(self, flags: int) -> None:
         """Set flags on the record after the one being committed."""

@@ -200,10 +200,20 @@ def optimizer_config(optimizer: Any) -> dict[str, Any]:
     )
 
 
-def devices_of(optimizer: Any) -> list[str]:
-    """The devices of its parameters, in order; the CPU only if there is no other."""
+def devices_of(torch: Any, optimizer: Any) -> list[str]:
+    """The devices of its parameters, in order, then others of this kind where the process holds memory:
+    replicas and other models may work there. The CPU only if there is no other."""
     found = dict.fromkeys(str(one.device) for group in optimizer.param_groups for one in group["params"])
-    return [device for device in found if device != "cpu"][:_MOST_DEVICES] or list(found)
+    devices = [device for device in found if device != "cpu"]
+    more = (read(lambda: _with_memory(torch, devices[0])) or []) if devices else []
+    return list(dict.fromkeys([*devices, *more]))[:_MOST_DEVICES] or list(found)
+
+
+def _with_memory(torch: Any, device: str) -> list[str]:
+    """Asks torch's allocator, not the driver: that would open a device which is not in use."""
+    kind = device.partition(":")[0]
+    module = getattr(torch, kind)
+    return [f"{kind}:{at}" for at in range(module.device_count()) if module.memory_reserved(at)]
 
 
 def cuda_config(torch: Any, device: str | None) -> dict[str, Any]:
@@ -227,7 +237,7 @@ def _uuid(properties: Any) -> str:
 
 def training_config(torch: Any, optimizer: Any, frame: Any) -> dict[str, Any]:
     """What the first optimizer step reveals; `frame` is its caller."""
-    devices = read(lambda: devices_of(optimizer)) or []
+    devices = read(lambda: devices_of(torch, optimizer)) or []
     device = devices[0] if devices else None
     found = take(
         {

@@ -9,6 +9,7 @@ from functools import cached_property
 from monitor.advice.context.figures import RunFigures
 from monitor.advice.prediction.lanes import UNTOLD_LAUNCHES, Lanes, place
 from monitor.advice.prediction.step_graph import Segment, StepGraph, told
+from monitor.model.devices import BUSY
 from monitor.model.run import Device
 
 FORWARD_SEEN = 0.1
@@ -51,8 +52,8 @@ class ComputeFigures(RunFigures):
     @cached_property
     def lanes(self) -> Lanes | None:
         """Host and device within one step; None if not measured, or if the figures do not add up."""
-        if self.device is None or self.period is None or self.run.untimed_devices:
-            return None  # a gap of the timed device may be work of another
+        if self.device is None or self.period is None or self.run.other_devices:
+            return None  # a gap of this device may be work of another
         device = self.device
         lanes = self._measured_lanes(device)
         graphs = [self._graph_of_window(lanes)]
@@ -101,6 +102,14 @@ class ComputeFigures(RunFigures):
     def lanes_contradict(self) -> bool:
         """The device was timed, but host and device do not add up to the measured step."""
         return self.device is not None and self.lanes is None
+
+    @property
+    def a_device_is_busy(self) -> bool:
+        """One of its devices has work nearly all the time."""
+        full = self.device is not None and self.device.bound == "device"
+        return full or any(
+            one.idle_ratio is not None and one.idle_ratio < BUSY for one in self.run.other_devices
+        )
 
     @cached_property
     def main_threads(self) -> float:

@@ -23,8 +23,10 @@ def own_work(run: RunContext) -> dict[int, float]:
 
 
 def known_by_devices(run: RunContext) -> bool:
-    """Whether every rank's device recorded how long the exchange ran alone."""
-    return all(rank.device_times.exchange_seconds and rank.device_times.time for rank in run.run.ranks)
+    """Whether every rank's device recorded how long the exchange ran alone: for a late rank perhaps not at
+    all, but then for another."""
+    alone = [rank.device_times.exchange_seconds for rank in run.run.ranks if rank.device_times.time]
+    return len(alone) == len(run.run.ranks) and None not in alone and any(alone)
 
 
 def without_wait(run: RunContext, cost: float) -> Change:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from monitor.advice.context.run import RunContext
 from monitor.advice.rule import Advice, all_rules, closing_rule
 from monitor.model import units
+from monitor.model.devices import by_device, idle_ratios
 from monitor.model.finding import Finding
 
 LIMITS = {
@@ -52,8 +53,10 @@ def check(run: RunContext, findings: list[Finding]) -> Advice | None:
 
 
 def _idle(run: RunContext) -> float | None:
-    """Share of the time in which the GPU has no work, if its own time was measured."""
-    return run.device.starved_ratio if run.device else None
+    """Share of the time in which the GPU has no work, if its own time was measured; of several, the one that
+    waits most."""
+    known = [idle for idle in idle_ratios(run.run).values() if idle is not None]
+    return max(known, default=None) if run.device else None
 
 
 def _unexplained(run: RunContext) -> float:
@@ -65,6 +68,8 @@ def _unexplained(run: RunContext) -> float:
 
 
 def _time(run: RunContext, unexplained: float) -> str:
+    if devices := by_device(run.run):
+        return devices
     if _idle(run) is not None:
         return f"the GPU has no work for {units.percent(unexplained)} of the time"
     shares = units.percent(run.compute_share), units.percent(unexplained)

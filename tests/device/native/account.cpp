@@ -25,7 +25,9 @@ bool concerns(const HostSpan& span, int device) {
 Accountant::Accountant(int index) {
   for (const auto& interval : device(index).history()) {
     const bool computes = interval.work == Work::kernel || interval.work == Work::copy_within;
-    (computes ? kernels_ : copies_).push_back(interval);
+    const bool kernel = computes || interval.work == Work::exchange;
+    (kernel ? kernels_ : copies_).push_back(interval);
+    exchanges_ |= interval.work == Work::exchange;
     last_ = std::max(last_, interval.end);
   }
   for (const auto& span : waits())
@@ -34,6 +36,8 @@ Accountant::Accountant(int index) {
   std::sort(kernels_.begin(), kernels_.end(), earlier);
   std::sort(copies_.begin(), copies_.end(), earlier);
   std::sort(waits_.begin(), waits_.end(), [](const HostSpan& a, const HostSpan& b) { return a.begin < b.begin; });
+  for (const auto& kernel : kernels_)
+    busy_until_.push_back(busy_until_.empty() ? kernel.end : std::max(busy_until_.back(), kernel.end));
   for (const auto& span : waits_)
     waited_until_.push_back(waited_until_.empty() ? span.end : std::max(waited_until_.back(), span.end));
 }
@@ -41,8 +45,8 @@ Accountant::Accountant(int index) {
 Account Accountant::between(Nanos begin, Nanos end) const {
   Account account{begin, end};
   const auto starts_before = [](const Interval& i, Nanos t) { return i.start < t; };
-  auto next = std::lower_bound(kernels_.begin(), kernels_.end(), begin, starts_before);
-  if (next != kernels_.begin()) --next;  // may reach into the window
+  const auto reaching = std::upper_bound(busy_until_.begin(), busy_until_.end(), begin);
+  auto next = kernels_.begin() + (reaching - busy_until_.begin());
   Nanos reached = begin;
   for (; next != kernels_.end() && next->start < end; ++next) {
     if (next->end <= reached) continue;
@@ -52,9 +56,25 @@ Account Accountant::between(Nanos begin, Nanos end) const {
     reached = next->end;
   }
   if (reached < end) charge_gap(account, reached, end, next == kernels_.end() ? nullptr : &*next);
+  if (exchanges_) account.exchange = exposed(begin, end);
   const auto copy = std::lower_bound(copies_.begin(), copies_.end(), begin, starts_before);
   account.copies = std::lower_bound(copy, copies_.end(), end, starts_before) - copy;
   return account;
+}
+
+// What collectives add to the time in which a kernel runs.
+Nanos Accountant::exposed(Nanos begin, Nanos end) const {
+  Nanos alone = 0, all_until = begin, computed_until = begin;
+  const auto fresh = [end](const Interval& i, Nanos& until) {
+    const Nanos more = std::max<Nanos>(0, std::min(i.end, end) - std::max(i.start, until));
+    until = std::max(until, i.end);
+    return more;
+  };
+  for (const auto& kernel : kernels_) {
+    alone += fresh(kernel, all_until);
+    if (kernel.work != Work::exchange) alone -= fresh(kernel, computed_until);
+  }
+  return alone;
 }
 
 Nanos Accountant::done_with(Nanos moment) const {

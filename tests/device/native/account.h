@@ -11,6 +11,7 @@ struct Account {
   Nanos begin = 0, end = 0;
   Nanos busy = 0;  // some kernel was running
   Nanos idle_data = 0, idle_launch = 0, idle_sync = 0, idle_copy = 0;
+  Nanos exchange = 0;  // of the busy time: only collectives were running
   int64_t kernels = 0, copies = 0;
 };
 
@@ -29,8 +30,11 @@ class Accountant {
  private:
   void charge_gap(Account& account, Nanos begin, Nanos end, const Interval* next) const;
   void charge_host(Account& account, Nanos begin, Nanos end) const;
+  Nanos exposed(Nanos begin, Nanos end) const;
 
-  std::vector<Interval> kernels_;  // by start
+  std::vector<Interval> kernels_;  // by start, collectives among them
+  std::vector<Nanos> busy_until_;  // latest end of kernels_[0..i]
+  bool exchanges_ = false;
   std::vector<Interval> copies_;   // by start
   std::vector<HostSpan> waits_;    // of the host for data, syncs and copies, by begin
   std::vector<Nanos> waited_until_;  // latest end of waits_[0..i]

@@ -106,6 +106,7 @@ py::dict describe(const Account& a) {
   made["seconds"] = seconds(a.end - a.begin);
   made["busy"] = seconds(a.busy);
   made["idle"] = idle;
+  made["exchange"] = seconds(a.exchange);
   made["kernels"] = a.kernels;
   made["copies"] = a.copies;
   return made;
@@ -159,6 +160,10 @@ PYBIND11_MODULE(gpumon_standin, m) {
   m.def("set_stream", &set_stream);
   m.def("synchronize", [](int index) { device(index).synchronize(); });
   m.def("elapsed_ms", &elapsed_ms);
+  m.def("mark", [](int index, int stream) { return device(index).mark(stream); });
+  m.def("exchange", [](int index, int stream, Nanos begin, Nanos end, int64_t bytes, Nanos launched, int32_t thread) {
+    device(index).exchange(stream, begin, end, bytes, launched, thread);
+  });
   m.def("sleep", &sleep_on_device);
   m.def("set_sync_debug_mode", &set_sync_debug_mode);
   m.def("get_sync_debug_mode", &sync_debug_mode);

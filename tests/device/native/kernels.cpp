@@ -19,8 +19,6 @@
 namespace standin {
 namespace {
 
-constexpr int64_t kAlwaysZero = 4096;
-
 // The sizes of their results depend on the data: the host has to wait for them.
 const std::unordered_set<std::string> kDataDependent = {
     "nonzero", "masked_select", "_unique", "_unique2", "unique_dim", "unique_consecutive", "unique_dim_consecutive",
@@ -253,8 +251,7 @@ at::Tensor uncomputed(at::IntArrayRef sizes, at::IntArrayRef strides, at::Scalar
   OnDevice on(device);
   at::Tensor made = at::detail::empty_strided_generic(sizes, strides, &device_allocator(),
                                                       c10::DispatchKeySet(c10::DispatchKey::CUDA), dtype);
-  if (made.numel() <= kAlwaysZero || at::isIntegralType(dtype, true))
-    std::memset(made.mutable_data_ptr(), 0, made.storage().nbytes());
+  zero(made.mutable_data_ptr(), made.storage().nbytes());
   return made;
 }
 

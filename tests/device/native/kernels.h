@@ -12,7 +12,7 @@ namespace standin {
 // Puts one kernel on the current stream of `device`; the host pays for the launch.
 void launch_kernel(const std::string& name, int device, Nanos begin, const Cost& cost);
 
-// A result that is not computed: zeros if it is small or an index, otherwise whatever the memory contains.
+// A result that is not computed: zeros.
 at::Tensor uncomputed(at::IntArrayRef sizes, at::IntArrayRef strides, at::ScalarType dtype, int device);
 
 // Whether an operator of this size is computed, or only timed.

@@ -4,6 +4,7 @@
 
 #include <sys/mman.h>
 
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <unordered_map>
@@ -240,6 +241,13 @@ void Pinned::release(void* context) {
 c10::DeviceAllocator& device_allocator() { return allocator(); }
 c10::Allocator& pinned_allocator() { return pinned(); }
 bool is_pinned(const void* address) { return pinned().contains(address); }
+
+void zero(void* memory, size_t bytes) {
+  if (bytes < kMap)
+    std::memset(memory, 0, bytes);
+  else
+    madvise(memory, round_up(bytes, kMap), MADV_DONTNEED);
+}
 
 c10::DataPtr adopt(c10::DataPtr&& host, size_t bytes, int device) {
   return allocator().wrap(std::move(host), bytes, device);

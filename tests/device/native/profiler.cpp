@@ -68,7 +68,7 @@ class Session final : public libkineto::IActivityProfilerSession {
     const auto* op = i.external ? operator_of(static_cast<int32_t>(i.external)) : nullptr;
     auto& call = on_host(runtime_call(i), i.launch_begin, i.launch_end, i.thread);
     link(call, i, op, true);
-    const auto type = i.work == Work::kernel ? ActivityType::CONCURRENT_KERNEL : ActivityType::GPU_MEMCPY;
+    const auto type = is_kernel(i) ? ActivityType::CONCURRENT_KERNEL : ActivityType::GPU_MEMCPY;
     auto& work = make(type, display_name(i), i.start, i.end);
     work.device = index;
     work.resource = trace_stream(i.stream);

@@ -16,7 +16,7 @@ thread_local std::vector<int64_t> externals;
 
 Nanos latency() { return static_cast<Nanos>(speeds().latency_us * 1e3); }
 
-bool computes(const Interval& i) { return i.work == Work::kernel || i.work == Work::copy_within; }
+bool computes(const Interval& i) { return i.work == Work::kernel || i.work == Work::copy_within || i.work == Work::exchange; }
 
 }  // namespace
 
@@ -90,6 +90,14 @@ Nanos Device::mark(int stream) {
   std::lock_guard<std::mutex> lock(mutex_);
   auto& tail = streams_[stream].tail;
   return tail = std::max(tail, now() + latency());
+}
+
+void Device::exchange(int stream, Nanos begin, Nanos end, int64_t bytes, Nanos launched, int32_t thread) {
+  static const std::string name = "all_reduce";
+  std::lock_guard<std::mutex> lock(mutex_);
+  streams_[stream].tail = std::max(streams_[stream].tail, end);
+  history_.push_back({begin, end, launched, launched, launched, &name, bytes, 0, ++correlations, thread,
+                      static_cast<int16_t>(stream), Work::exchange, false});
 }
 
 void Device::hold(int stream, Nanos when) {

@@ -16,7 +16,7 @@
 
 namespace standin {
 
-enum class Work : uint8_t { kernel, copy_in, copy_out, copy_within, copy_peer };
+enum class Work : uint8_t { kernel, copy_in, copy_out, copy_within, copy_peer, exchange };
 
 // One piece of work on a device, and its launch by the host.
 struct Interval {
@@ -83,6 +83,8 @@ class Device {
 
   // When an event recorded now will fire.
   Nanos mark(int stream);
+  // A collective occupies the stream from `begin` to `end`, beside the kernels; the host launched it earlier.
+  void exchange(int stream, Nanos begin, Nanos end, int64_t bytes, Nanos launched, int32_t thread);
   // Later work on the stream starts no earlier than `when`.
   void hold(int stream, Nanos when);
 

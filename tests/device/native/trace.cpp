@@ -80,15 +80,16 @@ class Writer {
 
 }  // namespace
 
-const char* category(const Interval& i) { return i.work == Work::kernel ? "kernel" : "gpu_memcpy"; }
+bool is_kernel(const Interval& i) { return i.work == Work::kernel || i.work == Work::exchange; }
+
+const char* category(const Interval& i) { return is_kernel(i) ? "kernel" : "gpu_memcpy"; }
 
 std::string display_name(const Interval& i) {
-  return i.work == Work::kernel ? "standin::" + *i.name : std::string("Memcpy ") + copy_direction(i);
+  if (i.work == Work::exchange) return "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)";
+  return is_kernel(i) ? "standin::" + *i.name : std::string("Memcpy ") + copy_direction(i);
 }
 
-const char* runtime_call(const Interval& i) {
-  return i.work == Work::kernel ? "cudaLaunchKernel" : "cudaMemcpyAsync";
-}
+const char* runtime_call(const Interval& i) { return is_kernel(i) ? "cudaLaunchKernel" : "cudaMemcpyAsync"; }
 
 int trace_stream(int stream) { return stream + 7; }
 

@@ -7,6 +7,7 @@
 
 namespace standin {
 
+bool is_kernel(const Interval& interval);            // or a collective; else a copy
 const char* category(const Interval& interval);      // "kernel" or "gpu_memcpy"
 std::string display_name(const Interval& interval);  // "standin::addmm", "Memcpy HtoD (Pageable -> Device)", ...
 const char* runtime_call(const Interval& interval);  // "cudaLaunchKernel" or "cudaMemcpyAsync"

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from monitor.runs.device import BUSY
+from monitor.model.devices import BUSY
 from tests import device
 from tests.device import Speeds
 

@@ -17,10 +17,12 @@ from monitor.advice.prediction.gain import ratio
 from monitor.advice.prediction.lanes import BESIDE, ORDER, Edit, Lanes
 from monitor.advice.prediction.step_graph import Segment, StepGraph
 from monitor.advice.prediction.step_model import Change, StepModel, saved
+from monitor.model.devices import by_device
 from monitor.model.finding import Finding
 from monitor.model.host import Cpu, Pressure
 from monitor.model.policy import DEFAULT_POLICY
-from monitor.model.run import Device, Run
+from monitor.model.run import Device, OtherDevice, Run
+from monitor.model.units import percent
 from tests.unit.advice.build import cuda_run, loader_config, piece, rank_of, snapshot_of, trainer_process
 from tests.unit.advice.shapes import BUSY, LAUNCH_BOUND, ONE_GPU, host
 
@@ -296,12 +298,13 @@ def test_copies_in_the_gaps_are() -> None:
     assert gain is not None and 1.5 < gain.low < gain.likely < gain.high <= 3.5
 
 
-def test_the_rank_that_waits_least_in_the_exchange_is_late() -> None:
+@pytest.mark.parametrize("exchange", [0.0002, 0.0])
+def test_the_rank_that_waits_least_in_the_exchange_is_late(exchange: float) -> None:
     """GIVEN three ranks with equal host times, one of which computes longer and hardly waits for the others
     THEN it is the straggler, and its device shows where it differs."""
     usual = msgspec.structs.replace(BUSY, exchange_seconds=0.0025)
     late = msgspec.structs.replace(
-        BUSY, time={"forward": 0.006, "backward": 0.003, "optimizer": 0.001}, exchange_seconds=0.0002
+        BUSY, time={"forward": 0.006, "backward": 0.003, "optimizer": 0.001}, exchange_seconds=exchange
     )
     on = {"device": "cuda:0", "gpu_uuid": "GPU-a"}
     ranks = tuple(
@@ -316,11 +319,29 @@ def test_the_rank_that_waits_least_in_the_exchange_is_late() -> None:
     )
 
 
-def test_a_gap_that_may_be_the_work_of_another_device_promises_nothing() -> None:
-    """GIVEN parameters on two devices, only one of them timed THEN no gain is derived from its gaps."""
-    run = on_device(PASSES, LAUNCH_BOUND, config={**FP32, "devices": ["cuda:0", "cuda:1"]})
-    assert run.untimed_devices == ("cuda:1",)
+def with_another(run: Run, other: OtherDevice) -> Run:
+    (rank,) = run.ranks
+    return msgspec.structs.replace(run, ranks=(msgspec.structs.replace(rank, other_devices=(other,)),))
+
+
+@pytest.mark.parametrize("idle", [0.62, None])
+def test_a_gap_that_may_be_the_work_of_another_device_promises_nothing(idle: float | None) -> None:
+    """GIVEN a process with two devices THEN each is named, and no gain is derived from the gaps of one."""
+    run = with_another(on_device(PASSES, LAUNCH_BOUND, config=FP32), OtherDevice("cuda:1", idle, 40.0))
     assert all(finding.speedup is None for finding in found(run).values())
+    assert by_device(run).endswith(f"cuda:1 idle {'unknown' if idle is None else percent(idle)}")
+
+
+def test_a_device_that_only_holds_memory_changes_nothing() -> None:
+    alone = on_device(PASSES, LAUNCH_BOUND, config=FP32)
+    beside = with_another(alone, OtherDevice("cuda:1", None, 0.0))
+    assert found(beside) == found(alone) and by_device(beside) == ""
+
+
+def test_a_second_device_that_is_busy_makes_the_hosts_time_no_cause() -> None:
+    """GIVEN a first device that waits for the second THEN what would only save the host's time is silent."""
+    run = with_another(on_device(PASSES, LAUNCH_BOUND, config=FP32), OtherDevice("cuda:1", 0.02, 40.0))
+    assert not [one for one in found(run) if one.startswith(("input.", "compute.user_code", "compute.sync"))]
 
 
 def test_a_gpu_that_waits_for_reasons_unknown_is_not_called_fine() -> None:

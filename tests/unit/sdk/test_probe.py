@@ -334,7 +334,7 @@ def test_the_devices_of_the_parameters(places: list[str], named: list[str]) -> N
     """The CPU counts only if no other device has parameters; `meta` stands for a GPU here."""
     parameters = [nn.Parameter(torch.empty(2, device=place)) for place in places]
     groups = SimpleNamespace(param_groups=[{"params": parameters}])
-    assert probe.devices_of(groups) == named
+    assert probe.devices_of(torch, groups) == named
 
 
 def test_an_own_class_named_like_one_of_torchs_is_not_that_one() -> None:

@@ -82,11 +82,12 @@ def _load(path: str) -> ModuleType:
 
 
 def _add_marks(torch: ModuleType) -> None:
-    from standin import marks, profiler, storage, truth, vision
+    from standin import collectives, marks, profiler, storage, truth, vision
 
     native = sys.modules[NATIVE]
     vision.declare(torch)
     storage.repair(torch)
     profiler.allow(torch)
+    collectives.offer(torch, native, json.loads(os.environ["GPUMON_STANDIN_SPEEDS"]))
     marks.watch(torch, native)
     truth.tell(torch, native)

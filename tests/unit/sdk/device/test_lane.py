@@ -124,7 +124,7 @@ def test_the_clocks_may_drift(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("device", [None, "cpu", "meta"])
 def test_no_lane_without_a_device(device: str | None) -> None:
-    assert not open_lane(device, lambda flags: None).active
+    assert not open_lane([device], lambda flags: None).active
 
 
 PHASES = (DATA, FORWARD, BACKWARD, OPTIMIZER, BETWEEN)
