@@ -29,10 +29,6 @@ class Speeds:
     """Fixed time of every copy between host and device."""
     pinned_gb_s: float = 12.0
     pageable_gb_s: float = 4.0
-    exchange_us: float = 20.0
-    """Fixed time of every collective."""
-    exchange_gb_s: float = 20.0
-    """Between two ranks."""
     queue_length: int = 1024
     """Launches that may be pending on a stream before the host has to wait."""
     compute_elements: int = 16_384

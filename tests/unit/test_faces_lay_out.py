@@ -68,6 +68,7 @@ ALLOWED = {
         "families/ranks.py:_scalars": "how many series there may be",
         "families/runs.py:_gpu_memory": "the memory of each run, as the snapshot holds it",
         "feed.py:Feed.after": "which snapshot a client has already",
+        "metrics.py:Metrics._made": "whether a page is as new as the snapshot",
         "login.py:_headers": "seconds to wait, in a header",
         "login.py:Failures._now": "the server's own clock",
         "privacy.py:owners": "whose things a snapshot holds",
