@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from ..probe._model import torch_class
+from ..probe.classes import torch_class
 
 _FLAT = 2
 """Rows of features. With more dimensions the first may be time, and does not tell how much is computed."""

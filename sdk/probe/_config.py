@@ -12,7 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..structure.files import is_user_file
-from ._model import model_part, torch_class
+from ._model import model_part
+from .classes import torch_class
 
 ENVIRONMENT = (
     "CUDA_VISIBLE_DEVICES", "CUDA_LAUNCH_BLOCKING", "CUDA_DEVICE_MAX_CONNECTIONS", "CUBLAS_WORKSPACE_CONFIG",

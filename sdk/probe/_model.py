@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
+from .classes import torch_class
+
 _FRAMES = 12
 """Chosen: callers of the optimizer to search for the model; frameworks add several."""
 
@@ -84,12 +86,6 @@ def _describe(model: Any) -> dict[str, Any]:
         "layers": sorted(kinds)[:_KINDS],
         "layer_counts": dict(kinds.most_common(_KINDS)),
     }
-
-
-def torch_class(thing: Any) -> str | None:
-    """The torch class something is, or derives from: the name of the author's own class says nothing."""
-    known = (one.__name__ for one in type(thing).__mro__ if one.__module__.startswith("torch."))
-    return next(known, None)
 
 
 def _kind(module: Any) -> str:

@@ -19,6 +19,7 @@ from monitor.calibration import cache, measure
 from monitor.calibration.prices import REFERENCE, Calibration, Prices, calibrated, is_sane
 from monitor.model.finding import Speedup
 from monitor.model.policy import DEFAULT_POLICY, Policy
+from monitor.model.run import Run
 from monitor.model.settings import load as load_settings
 from monitor.pipeline.pipeline import Pipeline
 from tests.unit.advice.build import loader, loader_config, run_of, snapshot_of
@@ -111,11 +112,18 @@ def test_a_rule_that_was_wrong_before_has_a_range_as_wide() -> None:
     doubtful = widened(said, 0.3)
     assert doubtful.low == pytest.approx(1.154, abs=1e-3) and doubtful.high == pytest.approx(1.95)
     run = run_of({"forward": 0.003, "backward": 0.005, "log": 0.006}, config={"cpu_model": "Some CPU"})
+    plain, wrong, very_wrong = (_gain_after(run, error) for error in (None, 0.5, 5.0))
+    assert plain.likely == wrong.likely and wrong.low < plain.low
+    assert plain.high <= wrong.high == very_wrong.high, "never more than the evidence"
+
+
+def _gain_after(run: Run, error: float | None) -> Speedup:
+    """What is predicted where the rule was so wrong before."""
     engine = Engine()
-    engine.errors = {run.host_kind: {"compute.logging_too_often": 0.5}}
-    known, plain = (one.once(snapshot_of(run)).findings[0].speedup for one in (engine, Engine()))
-    assert known is not None and plain is not None and known.likely == plain.likely
-    assert known.low < plain.low and known.high == plain.high, "never more than the evidence"
+    engine.errors = {run.host_kind: {"compute.logging_too_often": error}} if error else {}
+    found = engine.once(snapshot_of(run)).findings[0].speedup
+    assert found is not None
+    return found
 
 
 # ── Measuring ──
