@@ -125,7 +125,7 @@ def _foot(dossier: Dossier) -> Markup:
     run, lead = dossier.run, dossier.run.ranks[0] if dossier.run.ranks else None
     parts = [
         f"Written {_moment(dossier.written)} by gpumon {dossier.gpumon}.",
-        "A step lasts from its begin to the begin of the next; of a run's ranks the first is shown.",
+        "A step lasts from its start to the start of the next; of a run's ranks the first is shown.",
         "Figures of steps are without warm-up.",
     ]
     if lead is not None and lead.overhead_ratio is not None:

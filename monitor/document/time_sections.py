@@ -120,7 +120,7 @@ def over_time(dossier: Dossier) -> Markup | None:
         tag("h3", "Step time ", tag("small", "median, and up to the 95th percentile")),
         _step_time(dossier),
         join(_throughput(dossier)),
-        note="from the start of the process; the set-up is shaded",
+        note="from the start of the process; shaded: set-up, and warm-up or sampled steps, in no figure",
     )
 
 

@@ -54,7 +54,7 @@ def _remedy(run: RunContext, full: bool) -> str:
     if full:
         return "The machine was out of memory: fewer workers, a smaller batch."
     if run.run.state == "failed":
-        return "See the traceback above."
+        return "The traceback is in the run's own output."
     return "Killed from outside (signal, out-of-memory killer, scheduler): look at dmesg and the job's log."
 
 

@@ -34,12 +34,8 @@ def check(run: RunContext) -> Advice | None:
         return None
     phase = lead.live_phase or "other"
     return Advice(
-        title=f"Hung: no step for {units.seconds(silent)}, "
-        + (
-            f"stuck in {phase} for {units.seconds(lead.live_seconds or silent)}"
-            if run.live
-            else "until somebody ended it"
-        ),
+        title=f"Hung in {phase}: no step for {units.seconds(silent)}"
+        + ("" if run.live else " until somebody ended it"),
         remedy=f"In {phase}: {CAUSES.get(phase, 'dump the stacks of the process to see where it is')}.",
         change=f"py-spy dump --pid {lead.pid}" if run.live else "",
         evidence={

@@ -110,7 +110,7 @@ def _lines(
 def _statement(frame: Frame, host: HostFrame, finding: Finding) -> list[Span]:
     strong = "strong" if finding.severity in SERIOUS else ""
     about = concerns(frame, host, finding)
-    lead = [Span(f"{about} ", "title" if strong else "dim")] if about else []
+    lead = [Span(f"{about}: ", "title" if strong else "dim")] if about else []
     return [*lead, Span(finding.title, strong)]
 
 
@@ -119,7 +119,7 @@ def _fix(finding: Finding, has_gain: bool) -> list[Span]:
     if not finding.remedy.summary:
         return []
     told = "" if has_gain or finding.speedup is None else f" {gain(finding)}"
-    command = f" {finding.remedy.command}" if finding.remedy.command else ""
+    command = f": {finding.remedy.command}" if finding.remedy.command else ""
     return [
         Span("→ ", "accent"),
         Span(finding.remedy.summary.rstrip("."), "dim"),

@@ -187,7 +187,7 @@ function wallTexts(wall) {
     wall.gpu_count ? `${wall.gpus_working} of ${wall.gpu_count} GPUs working` : null,
     wall.gpus_starved ? `${wall.gpus_starved} starved` : null,
     wall.gpus_lost ? `${wall.gpus_lost} not answering` : null,
-    visible(wall.gpus_to_gain) ? `${tenths(wall.gpus_to_gain)} recoverable` : null,
+    visible(wall.gpus_to_gain) ? `${tenths(wall.gpus_to_gain)} GPUs' worth to gain` : null,
     wall.live_runs ? `${wall.live_runs} live ${wall.live_runs === 1 ? "run" : "runs"}` : "no live run",
     wall.runs_hung ? `${wall.runs_hung} hung` : null,
     wall.runs_crashed ? `${wall.runs_crashed} crashed` : null,
