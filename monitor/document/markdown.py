@@ -10,7 +10,6 @@ from monitor.model import criticality
 from monitor.model.facts import promises
 from monitor.model.finding import EFFECT_WORDS, Finding
 from monitor.model.units import (
-    duration,
     gain,
     gain_range,
     label,
@@ -52,7 +51,7 @@ def _head(dossier: Dossier) -> Iterator[str]:
     yield ""
     facts = [
         f"`{run.id}`",
-        f"{whole(run.steps)} steps in {duration(run.elapsed_seconds)}",
+        f"{whole(run.steps)} steps in {seconds(run.elapsed_seconds)}",
         f"{number(run.samples_per_second)} samples/s" if run.samples_per_second else "",
         f"median step {seconds(run.step.p50)}, p95 {seconds(run.step.p95)}"
         if run.step.p50 is not None

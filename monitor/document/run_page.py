@@ -10,7 +10,7 @@ from monitor.document import finding_section, machine_sections, setup_sections, 
 from monitor.document.markup import Markup, document, join, tag
 from monitor.document.parts import prose, style, style_within
 from monitor.model.run import Run
-from monitor.model.units import duration, gain, number, percent, seconds, small_percent, visible, whole
+from monitor.model.units import gain, number, percent, seconds, small_percent, visible, whole
 
 SECTIONS = (
     time_sections.where_it_went,
@@ -74,7 +74,7 @@ def _figures(dossier: Dossier) -> Iterator[tuple[str, str, str]]:
     """Tiles: (figure, what it is, more about it)."""
     run = dossier.run
     yield (
-        duration(run.elapsed_seconds),
+        seconds(run.elapsed_seconds),
         "start to end" if run.ended else "so far",
         f"{whole(run.steps)} steps",
     )

@@ -59,7 +59,9 @@ def test_the_live_line_says_where_to_see_more(columns: int) -> None:
 
 
 def test_a_long_line_of_a_change_goes_on_with_its_sign() -> None:
-    change = "- loader = DataLoader(data)\n+ loader = DataLoader(data, num_workers=2, persistent_workers=True)"
+    change = (
+        "- loader = DataLoader(data)\n+ loader = DataLoader(data, num_workers=2, persistent_workers=True)"
+    )
     assert list(code(change, 50, "  ")) == [
         "  - loader = DataLoader(data)",
         "  + loader = DataLoader(data, num_workers=2,",

@@ -89,7 +89,7 @@ def answer_of(frame: Frame) -> Answer:
         return _silent(frame)
     found = [(h, f) for h, f in frame.findings() if h.current and f.severity in SERIOUS]
     if found:
-        host, finding = min(found, key=lambda pair: pair[1].severity != "critical")
+        host, finding = min(found, key=lambda pair: (pair[1].severity != "critical", not pair[1].live))
         return _answer(frame, host, finding)
     return _calm(frame)
 
@@ -154,7 +154,7 @@ def _calm(frame: Frame) -> Answer:
     healthy = next(((h, f) for h, f in frame.findings() if f.severity == "healthy"), None)
     if healthy is not None:
         return Answer(SEVERITY["healthy"], f"{_statement(frame, *healthy)}.")
-    if any(True for _ in frame.runs()):
+    if any(run.live for _, run in frame.runs()):
         return Answer(SEVERITY["healthy"], "No problem found yet: the runs are being watched.")
     return _without_runs([host.snapshot for host in frame.hosts if host.snapshot])
 
@@ -163,7 +163,7 @@ def _without_runs(snapshots: list[Snapshot]) -> Answer:
     blind = next((s.source for s in snapshots if not s.gpus and s.source.detail), None)
     start = "Start one: gpumon run -- python train.py"
     if blind is not None:
-        return Answer(IDLE, f"No GPU: {blind.detail} No training run.", start)
+        return Answer(IDLE, f"No GPU: {blind.detail} No training run now.", start)
     gpus = [gpu for snapshot in snapshots for gpu in snapshot.gpus]
     idle = sum(gpu.condition == "idle" for gpu in gpus)
-    return Answer(IDLE, f"No training run; {idle} of {len(gpus)} GPUs idle.", start)
+    return Answer(IDLE, f"No training run now; {idle} of {len(gpus)} GPUs idle.", start)

@@ -34,7 +34,8 @@ def wants(frame: Frame, room: Room) -> Wants:
     rows = _lengths(frame, Room(width, room.height), fix=not beside)
     few = 1 + sum(rows[:1]) if room.height < TALL else 1 + sum(rows[:6])
     if not beside:
-        return Wants((1 + sum(rows[:4]), few, 3), most=1 + sum(rows), takes_rest=True, spaced=True)
+        sizes = tuple(1 + sum(rows[:shown]) for shown in (4, 3, 2))
+        return Wants((*sizes, few, 3), most=1 + sum(rows), takes_rest=True, spaced=True)
     first, *others = [_fix_lines(finding) for _, finding in frame.findings()]
     least = max(few, min(first, (room.height + 4) // 3))
     return Wants((least,), most=max(1 + sum(rows), first, *others), takes_rest=True, spaced=True)
@@ -67,7 +68,7 @@ def table(frame: Frame, room: Room, run: str | None = None, *, fix: bool = True)
     """All findings, or those about one run; without the fixes if one is shown beside them."""
     entries = [(h, f) for h, f in frame.findings(past=run is not None) if run is None or f.run == run]
     if not entries:
-        return Block((line(Span(" Findings", "title"), width=room.width),), (_none(frame, room),))
+        return Block((line(Span(" Findings", "title"), width=room.width),), (_none(frame, room, run),))
     layout, gap = _layout(frame, entries, room)
     rows = [made for entry in entries for made in _lines(frame, layout, gap, *entry, fix=fix)]
     return Block((Line(heading(layout, gap=gap, lead=1).spans),), tuple(rows))
@@ -79,10 +80,11 @@ def _layout(frame: Frame, entries: Iterable[Entry], room: Room) -> tuple[Layout,
     return chosen(occupied(columns, [_cells(finding) for _, finding in entries]), room.width - 2, gap), gap
 
 
-def _none(frame: Frame, room: Room) -> Line:
-    live = any(run.live for _, run in frame.runs())
-    text = "   nothing found so far; rules need some steps first" if live else "   no findings without a run"
-    return line(Span(text, "dim"), width=room.width)
+def _none(frame: Frame, room: Room, run: str | None) -> Line:
+    live = any(one.live for _, one in frame.runs() if run in (None, one.id))
+    over = "nothing was found in this run" if run else "nothing to find: no run is on"
+    text = "nothing found so far; rules need some steps first" if live else over
+    return line(Span(f"   {text}", "dim"), width=room.width)
 
 
 def key_of(host: HostFrame, finding: Finding) -> Hashable:
