@@ -16,8 +16,10 @@ from typing import TextIO
 
 NARROWEST = 40
 GAP = "  "
-UNITS = re.compile(r"(?<=\d) (?=(?:µs|ms|s|min|h|d|[KMGT]?i?B)\b|%)")
-"""The blank between a number and its unit."""
+UNITS = re.compile(
+    r"(?<=\d) (?=(?:µs|ms|s|min|h|d|[KMGT]?i?B)\b|%)|(?<=\d min) (?=\d+ s)|(?<=\d h) (?=\d+ min)"
+)
+"""The blank between a number and its unit, and within "10 min 03 s"."""
 TIED = "\N{NO-BREAK SPACE}"
 COLORS = {
     "critical": "31;1", "warning": "33;1", "hint": "36", "healthy": "32;1",

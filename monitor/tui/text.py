@@ -224,7 +224,7 @@ def wrap_spans(parts: Iterable[Span], width: int, hang: int = 0) -> list[list[Sp
     return [_joined([*made[:-1], Span(made[-1].text.rstrip(), made[-1].role)]) for made in lines]
 
 
-WORD = re.compile(rf"\s*\S+(?:{UNITS.pattern}\S+)*\s*|\s+")
+WORD = re.compile(rf"\s*\S+(?:(?:{UNITS.pattern})\S+)*\s*|\s+")
 """A number and its unit are one word."""
 
 
