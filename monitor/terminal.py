@@ -18,8 +18,9 @@ NARROWEST = 40
 GAP = "  "
 UNITS = re.compile(
     r"(?<=\d) (?=(?:µs|ms|s|min|h|d|[KMGT]?i?B)\b|%)|(?<=\d min) (?=\d+ s)|(?<=\d h) (?=\d+ min)"
+    r"|(?<=\d) (?=\([\d.]+–)"
 )
-"""The blank between a number and its unit, and within "10 min 03 s"."""
+"""The blank between a number and its unit, and within "10 min 03 s" and "×2.1 (1.7–2.4)"."""
 TIED = "\N{NO-BREAK SPACE}"
 COLORS = {
     "critical": "31;1", "warning": "33;1", "hint": "36", "healthy": "32;1",

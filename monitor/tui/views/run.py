@@ -34,8 +34,9 @@ def summary(run: Run, room: Room) -> list[Line]:
 
 
 def _identity(run: Run) -> list[str]:
+    lasted = units.duration(run.elapsed_seconds)
     parts = (
-        f"{run.state} {units.duration(run.elapsed_seconds)}",
+        f"hung, started {lasted} ago" if run.state == "stalled" else f"{run.state} {lasted}",
         run.user,
         " ".join((run.script or run.command or "").split()),
         f"git {run.git_commit}" if run.git_commit else None,
