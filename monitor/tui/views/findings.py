@@ -70,7 +70,8 @@ def table(frame: Frame, room: Room, run: str | None = None, *, fix: bool = True)
     if not entries:
         return Block((line(Span(" Findings", "title"), width=room.width),), (_none(frame, room, run),))
     layout, gap = _layout(frame, entries, room)
-    rows = [made for entry in entries for made in _lines(frame, layout, gap, *entry, fix=fix)]
+    own = run is not None
+    rows = [made for entry in entries for made in _lines(frame, layout, gap, *entry, fix=fix, own=own)]
     return Block((Line(heading(layout, gap=gap, lead=1).spans),), tuple(rows))
 
 
@@ -96,11 +97,19 @@ def lookup(frame: Frame, key: Hashable) -> Entry | None:
 
 
 def _lines(
-    frame: Frame, layout: Layout, gap: int, host: HostFrame, finding: Finding, *, fix: bool
+    frame: Frame,
+    layout: Layout,
+    gap: int,
+    host: HostFrame,
+    finding: Finding,
+    *,
+    fix: bool,
+    own: bool = False,
 ) -> list[Line]:
-    """The statement beside its gain, wrapped, with the fix below."""
+    """The statement beside its gain, wrapped, with the fix below; `own`: on the page of its run."""
     key, width = key_of(host, finding), layout["text"][1]
-    first, *rest = wrap_spans(_statement(frame, host, finding), width - 2)
+    about = _rank(finding) if own else concerns(frame, host, finding)
+    first, *rest = wrap_spans(_statement(finding, about), width - 2)
     lead = SEVERITY[finding.severity].span
     made = [row(layout, _cells(finding) | {"text": [lead, Span(" "), *first]}, key=key, gap=gap, lead=" ")]
     extent = made[0].slots[0].end
@@ -109,11 +118,14 @@ def _lines(
     return made if host.current else [one.dimmed() for one in made]
 
 
-def _statement(frame: Frame, host: HostFrame, finding: Finding) -> list[Span]:
+def _statement(finding: Finding, about: str) -> list[Span]:
     strong = "strong" if finding.severity in SERIOUS else ""
-    about = concerns(frame, host, finding)
     lead = [Span(f"{about}: ", "title" if strong else "dim")] if about else []
     return [*lead, Span(finding.title, strong)]
+
+
+def _rank(finding: Finding) -> str:
+    return "" if finding.rank is None or f"rank {finding.rank}" in finding.title else f"rank {finding.rank}"
 
 
 def _fix(finding: Finding, has_gain: bool) -> list[Span]:
