@@ -16,7 +16,11 @@ from typing import TextIO
 
 NARROWEST = 40
 GAP = "  "
-UNITS = re.compile(r"(?<=\d) (?=(%|µs|ms|s|[KMGT]?i?B)\b|%)")
+UNITS = re.compile(
+    r"(?<=\d) (?=(?:µs|ms|s|min|h|d|[KMGT]?i?B)\b|%)|(?<=\d min) (?=\d+ s)|(?<=\d h) (?=\d+ min)"
+    r"|(?<=\d) (?=\([\d.]+–)"
+)
+"""The blank between a number and its unit, and within "10 min 03 s" and "×2.1 (1.7–2.4)"."""
 TIED = "\N{NO-BREAK SPACE}"
 COLORS = {
     "critical": "31;1", "warning": "33;1", "hint": "36", "healthy": "32;1",
@@ -77,6 +81,32 @@ def wrapped(text: str, width: int | None, indent: str = "", hang: str = "  ") ->
         break_long_words=False, break_on_hyphens=False,
     )  # fmt: skip
     return [line.replace(TIED, " ") for line in lines] or [indent]
+
+
+def code(text: str, width: int | None, indent: str) -> Iterator[str]:
+    """Lines of a change. One that is too long goes on in the next, with its sign and further in."""
+    for line in text.splitlines():
+        if width is None or len(indent + line) <= width:
+            yield indent + line
+            continue
+        sign = line[: len(line) - len(line.lstrip("+- "))]
+        yield from textwrap.wrap(
+            line, width, initial_indent=indent, subsequent_indent=f"{indent}{sign}    ",
+            break_long_words=False, break_on_hyphens=False,
+        )  # fmt: skip
+
+
+def hints(entries: Sequence[tuple[str, str]], width: int | None, on: Terminal = PLAIN) -> Iterator[str]:
+    """Commands, and beside them what they are for; below them if there is no room beside."""
+    longest = max(len(command) for command, _ in entries) + len(GAP)
+    beside = width is None or longest + max(len(why) for _, why in entries) <= width
+    for command, why in entries:
+        shown = on.paint(command, "bold")
+        if beside:
+            yield shown + " " * (longest - len(command)) + on.paint(why, "dim")
+        else:
+            yield shown
+            yield from (on.paint(line, "dim") for line in wrapped(why, width, GAP * 2))
 
 
 def table(

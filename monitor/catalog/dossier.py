@@ -15,7 +15,7 @@ from monitor.model.finding import Finding
 from monitor.model.history import HistoryPage, RunRecord
 from monitor.model.post_mortem import ENDINGS, PostMortem, post_mortem
 from monitor.model.run import Run, Verdict
-from monitor.model.since_start import Stretch, Track, last_step, stretches, track
+from monitor.model.since_start import Stretch, Track, last_step, stretches, track, uncounted
 from monitor.store.chunks import Steps
 from monitor.store.ledger import Entry
 
@@ -41,6 +41,8 @@ class Dossier(msgspec.Struct, frozen=True):
     """What an earlier run's findings promised, and this run realised."""
     stretches: tuple[Stretch, ...] = ()
     """The run's timeline in seconds since its start, like the fields below."""
+    uncounted: tuple[tuple[float, float], ...] = ()
+    """Stretches of steps that no figure counts: (begin, end)."""
     last_step_seconds: float | None = None
     """When the first rank's latest step ended."""
     readings: tuple[Track, ...] = ()
@@ -93,6 +95,7 @@ def make_dossier(
     faults = tuple(one for one in record.findings if one.severity != "healthy")
     end = post_mortem(run, record.findings)
     lead = run.ranks[0] if run.ranks else None
+    parts = stretches(run)
     return Dossier(
         run=run,
         findings=faults,
@@ -103,7 +106,8 @@ def make_dossier(
         spread=distribution(steps) or (coarse_distribution(lead) if lead is not None else None),
         promised=tuple(one for one in entries if one.run == run.id),
         kept=tuple(one for one in entries if one.after_run == run.id and one.run != run.id),
-        stretches=stretches(run),
+        stretches=parts,
+        uncounted=uncounted(run, parts),
         last_step_seconds=last_step(run),
         readings=_own_readings(run, readings),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 from monitor.catalog.dossier import gather
 from monitor.cli import run_source
@@ -48,6 +49,8 @@ def run(args: argparse.Namespace) -> int:
         sys.stdout.write(encode(found).decode() + "\n")
     elif args.html != "-":
         print("\n".join(render(found, Terminal(sys.stdout))))
+    if args.html and args.html != "-":
+        print(Path(args.html).resolve(), file=sys.stderr)
     return _exit_code(found, args.fail_below)
 
 

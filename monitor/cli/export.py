@@ -40,9 +40,10 @@ def run(args: argparse.Namespace) -> int:
             f"no per-step records of rank {args.rank} of {of.id} were kept",
             hint="a daemon keeps them, and so does gpumon run",
         )
-    _write(export(steps, of, args.rank, args.format or _by_name(args.output)), args.output)
+    form = args.format or _by_name(args.output)
+    _write(export(steps, of, args.rank, form), args.output)
     if args.output != "-":
-        print(f"{whole(len(steps.step))} steps to {args.output}", file=sys.stderr)
+        print(f"{whole(len(steps.step))} steps to {args.output}, as {form}", file=sys.stderr)
     return 0
 
 

@@ -51,7 +51,7 @@ def _lines(topic: str | None, width: int) -> Iterator[str]:
     from monitor.cli.main import COMMANDS, command_parser
 
     if topic is None:
-        yield from _overview()
+        yield from _overview(width)
     elif topic in TOPICS:
         yield from wrapped(" ".join(TOPICS[topic].split()), width, hang="")
     elif topic in COMMANDS:
@@ -60,12 +60,17 @@ def _lines(topic: str | None, width: int) -> Iterator[str]:
         yield from _rule(topic, width)
 
 
-def _overview() -> Iterator[str]:
+def _overview(width: int) -> Iterator[str]:
     from monitor.cli.main import COMMANDS
 
-    yield "commands   " + " ".join(COMMANDS)
-    yield "topics     " + " ".join(TOPICS)
-    yield "rules      any finding's id, such as input.no_workers"
+    yield "gpumon help TOPIC, where TOPIC is"
+    entries = (
+        ("a command", ", ".join(COMMANDS)),
+        ("a subject", ", ".join(TOPICS)),
+        ("a finding", "its id, such as input.no_workers"),
+    )
+    for name, text in entries:
+        yield from wrapped(f"{name}   {text}", width, "  ", " " * 12)
 
 
 def _rule(topic: str, width: int) -> Iterator[str]:

@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 
+from monitor import terminal
 from monitor.cli import status
 from monitor.model.snapshot import Snapshot
 from monitor.terminal import Terminal
@@ -20,8 +21,7 @@ def run() -> int:
     snapshot = status.show_once(parser.parse_args([]))
     on = Terminal(sys.stdout)
     print()
-    for command, why in (*hints(snapshot), MORE):
-        print(f"{on.paint(command.ljust(36), 'bold')} {on.paint(why, 'dim')}")
+    print("\n".join(terminal.hints((*hints(snapshot), MORE), on.width, on)))
     return 0
 
 
@@ -37,6 +37,6 @@ def hints(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     if over:
         yield "gpumon report last", "the newest run as a page, with charts"
     if len(over) > 1:
-        yield "gpumon compare last~1 last", "is the newest run faster than the one before?"
+        yield "gpumon compare last~1 last", "did the last change help?"
     if not snapshot.runs:
         yield "gpumon demo", "see what it does, without a GPU"

@@ -48,6 +48,14 @@ HOME = "home"
 """What `gpumon` alone does: a command without a name."""
 
 
+class _Help(argparse.HelpFormatter):
+    """With every command's text beside its name."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog)
+        self._action_max_length = self._current_indent + max(map(len, COMMANDS)) + 6
+
+
 class Parser(argparse.ArgumentParser):
     """Says in one sentence what is wrong, and what may have been meant."""
 
@@ -66,12 +74,13 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
     """The parser, with the options of `command` only, so that the other modules stay unimported."""
     parser = Parser(
         prog="gpumon",
+        formatter_class=_Help,
         description="Why is the GPU not busy, what to change, what it will gain, and whether it did.",
         epilog="exit codes: 0 fine, 1 the answer is no, 2 bad input, 3 no daemon or Prometheus answers, "
         "4 another daemon is already running, 130 interrupted",
     )
     parser.add_argument("--version", action="version", version=f"gpumon {__version__}")
-    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, title="commands")
     for name, text in COMMANDS.items():
         sub = subparsers.add_parser(name, help=text, description=text)
         if name == command:

@@ -26,7 +26,7 @@ from monitor.model.units import (
     small_percent,
     whole,
 )
-from monitor.terminal import PLAIN, Terminal, table, wrapped
+from monitor.terminal import PLAIN, Terminal, code, table, wrapped
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -134,7 +134,7 @@ def _findings(findings: tuple[Finding, ...], on: Terminal) -> Iterator[str]:
         yield from (on.paint(line, finding.severity) for line in title)
         if finding.remedy.summary:
             yield from wrapped(f"→ {finding.remedy.summary}", on.width, "  ")
-        yield from (f"    {line}" for line in finding.remedy.change.splitlines())
+        yield from code(finding.remedy.change, on.width, "    ")
         yield ""
 
 

@@ -128,7 +128,9 @@ def _runs(snapshot: Snapshot) -> Iterator[str]:
 def _run(run: Run) -> Iterator[str]:
     ranks = f", {len(run.ranks)} ranks" if len(run.ranks) > 1 else ""
     who = f", {run.user}" if run.user else ""
-    yield f"run {run.name}  {run.state} for {duration(run.elapsed_seconds)}{ranks}{who}  ({run.id})"
+    since = duration(run.elapsed_seconds)
+    state = f"hung, started {since} ago" if run.state == "stalled" else f"{run.state} for {since}"
+    yield f"run {run.name}  {state}{ranks}{who}  ({run.id})"
     yield "    " + ", ".join([f"{whole(run.steps)} steps", *_speeds(run), f"step {seconds(run.step.p50)}"])
     largest = sorted(run.phases, key=lambda phase: -phase.share)[:PHASES_SHOWN]
     if largest:

@@ -11,6 +11,7 @@ from monitor.comparison.settings import setting
 from monitor.model.history import RunRecord
 from monitor.model.post_mortem import HUNG
 from monitor.model.run import Run
+from monitor.model.units import whole
 
 DifferenceKind = Literal[
     "script",
@@ -62,7 +63,11 @@ class Difference(Struct, frozen=True):
 
     def text(self) -> str:
         verb = "differ" if self.kind in PLURAL else "differs"
-        return f"{NAMES[self.kind]} {verb}: {self.before} → {self.after}"
+        return f"{NAMES[self.kind]} {verb}: {_shown(self.before)} → {_shown(self.after)}"
+
+
+def _shown(value: Any) -> str:
+    return whole(value) if isinstance(value, int) else str(value)
 
 
 class Trouble(Struct, frozen=True):
@@ -76,7 +81,7 @@ class Trouble(Struct, frozen=True):
 
     def text(self) -> str:
         if self.kind == "steps_not_seen":
-            return f"{self.lost} of {self.steps} steps of {self.name} were not read"
+            return f"{whole(self.lost)} of {whole(self.steps)} steps of {self.name} were not read"
         ended = {
             "failed": "ended by an exception",
             "killed": "was killed",

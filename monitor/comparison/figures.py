@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from monitor.comparison.compare_runs import Comparison
 from monitor.comparison.rates import ratio
-from monitor.model.units import gain, number, percent, seconds, size
+from monitor.model.units import gain, number, percent, seconds, size, whole
 
 
 class Figure(NamedTuple):
@@ -29,12 +29,12 @@ def figures(found: Comparison) -> Iterator[Figure]:
         ("epoch time", a.epoch_seconds, b.epoch_seconds, seconds, True),
         ("GPU memory", a.device_memory_bytes, b.device_memory_bytes, size, True),
         ("host memory", a.rss_bytes, b.rss_bytes, size, a.device_memory_bytes is None),
-        ("steps/s", a.steps_per_second, b.steps_per_second, number, False),
+        ("steps/s", a.steps_per_second, b.steps_per_second, number, found.unit == "steps/s"),
         ("step p50", a.step_p50_seconds, b.step_p50_seconds, seconds, False),
         ("step p95", a.step_p95_seconds, b.step_p95_seconds, seconds, False),
         ("GPU starved", a.starved_ratio, b.starved_ratio, percent, False),
         ("in stalls", a.stall_share, b.stall_share, percent, False),
-        ("steps", float(a.steps), float(b.steps), number, False),
+        ("steps", float(a.steps), float(b.steps), whole, False),
     )
     for name, one, two, text, main in rows:
         yield Figure(name, text(one), text(two), gain(ratio(one, two)), main)

@@ -26,6 +26,7 @@ PROMISING = 1.03
 NotCredited = Literal[
     "not_ended",
     "same_time",
+    "b_before_a",
     "other_work",
     "other_arguments",
     "unchanged",
@@ -36,6 +37,7 @@ NotCredited = Literal[
 REASONS: dict[NotCredited, str] = {
     "not_ended": "one of the runs did not finish",
     "same_time": "the two ran at the same time",
+    "b_before_a": "B ran before A",
     "other_work": "the two did different work",
     "other_arguments": "other arguments differ as well",
     "unchanged": "its remedy was not applied",
@@ -122,7 +124,7 @@ def _doubt(a: Run, b: Run, measured: Measured, troubles: Sequence[Trouble]) -> N
     if troubles or a.state != "ended" or b.state != "ended":
         return "not_ended"
     if a.ended is not None and a.ended > b.started:
-        return "same_time"
+        return "b_before_a" if b.ended is not None and b.ended <= a.started else "same_time"
     return None if measured.certain else "noise"
 
 

@@ -12,6 +12,8 @@ def verdict(found: Comparison) -> str:
     if found.speedup is None:
         return "no verdict: one of the runs has too few steps"
     change = f"{measured(found)} in {found.unit}, noise ±{small_percent(found.noise_floor)}"
+    if any(one.kind == "parameters" for one in found.differences):
+        change += ", but the two trained different models"
     words = {
         "faster": f"B is faster: {change}",
         "slower": f"B is slower: {change}",

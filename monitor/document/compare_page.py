@@ -16,7 +16,7 @@ from monitor.document.parts import legend, paint, section, style, table
 from monitor.document.time_sections import pointed
 from monitor.model import phase_names
 from monitor.model.since_start import points
-from monitor.model.units import ABSENT, duration, gain, gain_range, number, seconds, signed_seconds, visible
+from monitor.model.units import ABSENT, gain, gain_range, number, seconds, signed_seconds, visible
 
 TONES = {"faster": "good", "slower": "bad", "same": "hint", "unsure": "hint"}
 
@@ -64,7 +64,7 @@ def _side(letter: str, side: Side, dossier: Dossier) -> Markup:
         (
             tag("b", f"{letter} "),
             tag("code", side.run),
-            f" {side.state}, {duration(side.seconds)}",
+            f" {side.state}, {seconds(side.seconds)}",
             " · " if command else None,
             tag("code", command) if command else None,
         )
@@ -100,8 +100,8 @@ def _strip(letter: str, dossier: Dossier, axis: scale.Scale) -> Iterator[Markup]
         (axis.place(part.seconds), paint(part.kind, part.name), pointed(part, dossier))
         for part in account.parts
     ]
-    yield tag("h3", f"{letter} ", tag("small", duration(account.seconds)))
-    yield charts.strip(parts, f"{letter}: where {duration(account.seconds)} went")
+    yield tag("h3", f"{letter} ", tag("small", seconds(account.seconds)))
+    yield charts.strip(parts, f"{letter}: where {seconds(account.seconds)} went")
 
 
 def _phases(found: Comparison) -> Markup | None:
@@ -166,7 +166,7 @@ def _fates(found: Comparison) -> Iterator[Markup]:
         if ids:
             yield tag("p", tag("b", f"{name}: "), ", ".join(ids))
     gains = found.predicted_together
-    if gains is not None:
+    if gains is not None and any(one.realised is not None for one in found.realised):
         together = gain_range(gains.low, gains.likely, gains.high)
         yield tag("p", f"Together they were predicted to give {together}.")
 

@@ -39,7 +39,7 @@ def _forerunners(rows: Sequence[RunRow]) -> dict[RunRow, RunRow]:
 def _line(row: RunRow, before: RunRow | None) -> list[Markup | str]:
     return [
         tag("a", row.name, href=address(row.run), title=row.run),
-        tag("span", row.state, class_=f"chip state-{row.state}"),
+        tag("span", "hung" if row.state == "stalled" else row.state, class_=f"chip state-{row.state}"),
         whole(row.steps),
         number(row.samples_per_s),
         seconds(row.step_p50_s),

@@ -10,7 +10,6 @@ from monitor.model import criticality
 from monitor.model.facts import promises
 from monitor.model.finding import EFFECT_WORDS, Finding
 from monitor.model.units import (
-    duration,
     gain,
     gain_range,
     label,
@@ -36,15 +35,23 @@ def plain(text: str) -> str:
     return " ".join(text.split()).translate(SPECIAL)
 
 
+def prose(text: str) -> str:
+    """A sentence of ours: what is between backticks stays code, the rest is escaped."""
+    pieces = " ".join(text.split()).split("`")
+    if len(pieces) % 2 == 0:
+        return plain(text)
+    return "`".join(piece if at % 2 else piece.translate(SPECIAL) for at, piece in enumerate(pieces))
+
+
 def _head(dossier: Dossier) -> Iterator[str]:
     run = dossier.run
     yield f"# {plain(run.name)} ({plain(run.state)})"
     yield ""
-    yield f"**{plain(dossier.sentence)}**"
+    yield f"**{prose(dossier.sentence)}**"
     yield ""
     facts = [
         f"`{run.id}`",
-        f"{whole(run.steps)} steps in {duration(run.elapsed_seconds)}",
+        f"{whole(run.steps)} steps in {seconds(run.elapsed_seconds)}",
         f"{number(run.samples_per_second)} samples/s" if run.samples_per_second else "",
         f"median step {seconds(run.step.p50)}, p95 {seconds(run.step.p95)}"
         if run.step.p50 is not None
@@ -104,7 +111,7 @@ def _findings(dossier: Dossier) -> Iterator[str]:
 
 
 def _finding(place: int, finding: Finding, dossier: Dossier) -> Iterator[str]:
-    yield f"### {place}. {plain(finding.title)} (`{finding.id}`)"
+    yield f"### {place}. {prose(finding.title)} (`{finding.id}`)"
     yield ""
     speedup, kept = finding.speedup, dossier.promise(finding)
     if speedup is not None and promises(finding):
@@ -112,14 +119,14 @@ def _finding(place: int, finding: Finding, dossier: Dossier) -> Iterator[str]:
         note = f" ({speedup.note})" if speedup.note else ""
         yield f"Predicted {gain_range(speedup.low, speedup.likely, speedup.high)}{note}{came}."
         yield ""
-    yield plain(finding.remedy.summary)
+    yield prose(finding.remedy.summary)
     yield ""
     if finding.remedy.change:
         yield from ("```diff", *finding.remedy.change.replace("```", "'''").splitlines(), "```", "")
     if finding.remedy.effect:
         yield f"- Effect: {EFFECT_WORDS[finding.remedy.effect]}."
     if finding.remedy.price:
-        yield f"- Price: {plain(finding.remedy.price)}."
+        yield f"- Price: {prose(finding.remedy.price)}."
     evidence = ", ".join(
         f"{label(key)} {value_of(key, value)}"
         for key, value in finding.evidence.items()

@@ -11,7 +11,7 @@ from monitor.document.markup import Markup, document, join, tag
 from monitor.document.parts import prose, style, style_within
 from monitor.model.devices import by_device
 from monitor.model.run import Run
-from monitor.model.units import duration, gain, number, percent, seconds, small_percent, visible, whole
+from monitor.model.units import gain, number, percent, seconds, small_percent, visible, whole
 
 SECTIONS = (
     time_sections.where_it_went,
@@ -76,7 +76,7 @@ def _figures(dossier: Dossier) -> Iterator[tuple[str, str, str]]:
     """Tiles: (figure, what it is, more about it)."""
     run = dossier.run
     yield (
-        duration(run.elapsed_seconds),
+        seconds(run.elapsed_seconds),
         "start to end" if run.ended else "so far",
         f"{whole(run.steps)} steps",
     )
@@ -128,7 +128,7 @@ def _foot(dossier: Dossier) -> Markup:
     run, lead = dossier.run, dossier.run.ranks[0] if dossier.run.ranks else None
     parts = [
         f"Written {_moment(dossier.written)} by gpumon {dossier.gpumon}.",
-        "A step lasts from its begin to the begin of the next; of a run's ranks the first is shown.",
+        "A step lasts from its start to the start of the next; of a run's ranks the first is shown.",
         "Figures of steps are without warm-up.",
     ]
     if lead is not None and lead.overhead_ratio is not None:

@@ -14,7 +14,7 @@ from monitor.model import criticality, phase_names
 from monitor.model.account import Account, Spent
 from monitor.model.run import Run
 from monitor.model.since_start import points
-from monitor.model.units import duration, number, percent, seconds, small_percent, visible, whole
+from monitor.model.units import number, percent, seconds, small_percent, visible, whole
 
 # ── Where every second went ──────────────────────────────────────────────────────────────────────
 
@@ -26,10 +26,10 @@ def where_it_went(dossier: Dossier) -> Markup | None:
     bars = [(part.share, paint(part.kind, part.name), pointed(part, dossier)) for part in account.parts]
     return section(
         "Where every second went",
-        charts.strip(bars, f"{duration(account.seconds)} from start to end, by what was done"),
+        charts.strip(bars, f"{seconds(account.seconds)} from start to end, by what was done"),
         _avoidable(account),
         tag("table", tag("tbody", _rows(dossier)), class_="spent"),
-        note=f"{duration(account.seconds)} from the start of the process to its end"
+        note=f"{seconds(account.seconds)} from the start of the process to its end"
         + (" (of rank 0)" if len(dossier.run.ranks) > 1 else ""),
     )
 
@@ -120,7 +120,7 @@ def over_time(dossier: Dossier) -> Markup | None:
         tag("h3", "Step time ", tag("small", "median, and up to the 95th percentile")),
         _step_time(dossier),
         join(_throughput(dossier)),
-        note="from the start of the process; the set-up is shaded",
+        note="from the start of the process; shaded: set-up, and warm-up or sampled steps, in no figure",
     )
 
 

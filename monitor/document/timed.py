@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from monitor.catalog.dossier import Dossier
 from monitor.document import charts, scale
@@ -24,17 +24,23 @@ def timed(
 ) -> Markup:
     """A chart from the start of the run to its end."""
     axis = across(dossier)
-    before = axis.place(dossier.run.setup_seconds or 0.0)
     notes = []
-    if visible(before):
-        shapes = [
-            Shape(charts.block(0.0, before, 0.0, 1.0), "before", "set-up: before the first step"),
-            *shapes,
-        ]
     if dossier.end is not None and dossier.last_step_seconds is not None:
         words = dossier.end.how if height >= NAMED_HEIGHT else ""
         notes.append(Note(axis.place(dossier.last_step_seconds), words, "bad"))
-    return charts.chart(shapes, axis, up, label, height=height, notes=notes)
+    return charts.chart((*_shades(dossier, axis), *shapes), axis, up, label, height=height, notes=notes)
+
+
+def _shades(dossier: Dossier, axis: scale.Scale) -> Iterator[Shape]:
+    """The time that is in no figure: the set-up, and steps that are not counted."""
+    before = axis.place(dossier.run.setup_seconds or 0.0)
+    if visible(before):
+        yield Shape(charts.block(0.0, before, 0.0, 1.0), "before", "set-up: before the first step")
+    uncounted = "".join(
+        charts.block(axis.place(begin), axis.place(end), 0.0, 1.0) for begin, end in dossier.uncounted
+    )
+    if uncounted:
+        yield Shape(uncounted, "uncounted", "warm-up or sampled steps: not counted")
 
 
 def plain_line(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
@@ -14,6 +14,10 @@ Point = tuple[float, float | None]
 """Seconds since the start, and a value that may be missing."""
 GAP_INTERVALS = 3.0
 """Readings further apart than this many times their usual distance are not joined by a line."""
+
+
+LEAST_GAP = 0.002
+"""Share of the run: a gap narrower than a pixel or two is not seen."""
 
 
 class Stretch(Struct, frozen=True):
@@ -44,6 +48,13 @@ def stretches(run: Run) -> tuple[Stretch, ...]:
         found.append(Stretch(begin, (begin + end) / 2.0, end, window))
         last = end
     return tuple(found)
+
+
+def uncounted(run: Run, parts: Sequence[Stretch]) -> tuple[tuple[float, float], ...]:
+    """Where there were steps, but none that counts: warm-up, and steps that were sampled. (begin, end)"""
+    edges = [(0.0, run.setup_seconds or 0.0), *((part.begin, part.end) for part in parts)]
+    gaps = ((before[1], after[0]) for before, after in pairwise(edges))
+    return tuple((begin, end) for begin, end in gaps if end - begin > LEAST_GAP * run.elapsed_seconds)
 
 
 def last_step(run: Run) -> float | None:

@@ -29,6 +29,7 @@ class Columns:
         "flags",
         "gc",
         "loss",
+        "losses",
         "memory",
         "numbers",
         "overhead",
@@ -57,7 +58,9 @@ class Columns:
         self.epoch = min(words[-ring.SLOT_WORDS + ring.W_EPOCH], 1 << 53) if block.count else 0
         memory = _column(words, ring.W_MEMORY)
         self.memory = next((value for value in reversed(memory) if 0 < value < 1 << 53), 0)
-        self.loss = _last_loss(block)
+        self.losses = _losses(block)
+        """Of each step, NaN where there is none; empty if only the latest is known."""
+        self.loss = _last_finite(self.losses)
         self.bad = self._sanitize(now_ns)
 
     @classmethod
@@ -83,7 +86,7 @@ class Columns:
         made.first, made.numbers, made.begin, made.raw, made.phases = numbers[0], numbers, begin, raw, phases
         made.end = list(map(add, begin, raw))
         made.flags, made.samples, made.tokens, made.overhead, made.gc = flags, samples, tokens, overhead, gc
-        made.loss, made.epoch, made.memory = loss, epoch or 0, memory or 0
+        made.loss, made.losses, made.epoch, made.memory = loss, [], epoch or 0, memory or 0
         measured, busy, starved, lag = device or (0, 0, 0, 0)
         made.device = (measured, busy, starved, lag)
         made.bad, made._sums = 0, None
@@ -126,6 +129,7 @@ class Columns:
         for name in ("begin", "end", "raw", "flags", "samples", "tokens", "overhead", "gc"):
             setattr(self, name, list(compress(getattr(self, name), mask)))
         self.phases = {phase: list(compress(column, mask)) for phase, column in self.phases.items()}
+        self.losses = list(compress(self.losses, mask))
         self._sums = None
 
     def sums(self) -> dict[int, int]:
@@ -143,7 +147,9 @@ class Columns:
         part.phases = {phase: column[start:stop] for phase, column in self.phases.items()}
         part._sums = None
         part.first, part.bad, part.device = self.first, 0, (0, 0, 0, 0)
-        part.epoch, part.memory, part.loss = self.epoch, self.memory, self.loss
+        part.epoch, part.memory, part.losses = self.epoch, self.memory, self.losses[start:stop]
+        latest = self.loss if stop == len(self) else None
+        part.loss = _last_finite(part.losses) if self.losses else latest
         return part
 
 
@@ -164,6 +170,9 @@ def _device(words: memoryview) -> tuple[int, int, int, int]:
     return measured, busy, starved, lag
 
 
-def _last_loss(block: Block) -> float | None:
-    losses = [loss for loss in block.raw.cast("d")[ring.W_LOSS :: ring.SLOT_WORDS] if loss == loss]
-    return next((float(loss) for loss in reversed(losses) if math.isfinite(loss)), None)
+def _losses(block: Block) -> list[float]:
+    return block.raw.cast("d")[ring.W_LOSS :: ring.SLOT_WORDS].tolist()
+
+
+def _last_finite(losses: Sequence[float]) -> float | None:
+    return next((loss for loss in reversed(losses) if math.isfinite(loss)), None)

@@ -165,6 +165,8 @@ def _by_unit(key: str, value: float) -> str:
     for suffix, show in UNITS:
         if key.endswith(suffix) or key == suffix.strip("_."):
             return show(value)
+    if "share" in key.split("_"):
+        return percent(value)
     if key.endswith("_celsius"):
         return f"{value:.0f}°"
     return f"{value:.0f} W" if key.endswith("_watts") else number(value)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+
 from msgspec import Struct
 
 from monitor.model.gpu import Gpu
@@ -28,7 +31,8 @@ class Wall(Struct, frozen=True):
 
 def wall_of(gpus: tuple[Gpu, ...], runs: tuple[Run, ...]) -> Wall:
     live = [run for run in runs if run.live]
-    gains = [gain for run in live if (gain := _gain(run)) is not None]
+    sharing = Counter(uuid for run in live for uuid in run.on_gpu_uuids)
+    gains = [gain for run in live if (gain := _gain(run, sharing)) is not None]
     return Wall(
         gpu_count=len(gpus),
         gpus_working=sum(gpu.condition in WORKING for gpu in gpus),
@@ -41,8 +45,9 @@ def wall_of(gpus: tuple[Gpu, ...], runs: tuple[Run, ...]) -> Wall:
     )
 
 
-def _gain(run: Run) -> float | None:
-    """A run on two GPUs that could be twice as fast wastes one of them."""
+def _gain(run: Run, sharing: Mapping[str, int]) -> float | None:
+    """A run on two GPUs that could be twice as fast wastes one of them; a shared GPU counts once."""
     if run.combined is None or not run.on_gpu_uuids:
         return None
-    return len(run.on_gpu_uuids) * (1.0 - 1.0 / max(1.0, run.combined.likely))
+    held = sum(1.0 / sharing[uuid] for uuid in run.on_gpu_uuids)
+    return held * (1.0 - 1.0 / max(1.0, run.combined.likely))

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TextIO
 
 from monitor.model.run import Run
-from monitor.model.units import bare_percent, duration, number, visible, whole
+from monitor.model.units import duration, number, percent, visible, whole
 from monitor.terminal import Terminal, plain
 
 LEAST_ROWS = 6
 PHASES_SHOWN = 3
 WATCH = "gpumon tui to watch"
+GAP = "  "
 
 
 class LiveLine:
@@ -58,27 +59,38 @@ class LiveLine:
 
 
 def line(run: Run, width: int) -> str:
-    """Steps, rate and where the time goes; parts that do not fit are dropped from the end."""
-    text = ""
-    for part in _parts(run):
-        longer = f"{text}  {part}" if text else f"gpumon  {part}"
-        if len(longer) > width:
+    """Steps, rate, where the time goes, how to see more, the cause; shorter where that does not fit."""
+    shorter = [list(_parts(run, phases)) for phases in range(PHASES_SHOWN, 0, -1)]
+    texts = map(_joined, ([*shorter[0], *_cause(run)], *shorter))
+    return next((text for text in texts if len(text) <= width), _fitting(shorter[-1], width))
+
+
+def _joined(parts: Iterable[str]) -> str:
+    return GAP.join(("gpumon", *parts))
+
+
+def _fitting(parts: Iterable[str], width: int) -> str:
+    """As many as there is room for, from the first."""
+    kept: list[str] = []
+    for part in parts:
+        if len(_joined((*kept, part))) > width:
             break
-        text = longer
-    return text
+        kept.append(part)
+    return _joined(kept) if kept else ""
 
 
-def _parts(run: Run) -> Iterator[str]:
+def _parts(run: Run, phases: int) -> Iterator[str]:
     if run.state == "stalled" and run.current is not None:
         yield f"no step for {duration(run.current.seconds)}, in {run.current.phase}"
     yield f"{whole(run.steps)} steps"
     if run.iterations_per_second is not None:
         yield f"{number(run.iterations_per_second)} it/s"
-    largest = sorted(run.phases, key=lambda phase: -phase.share)[:PHASES_SHOWN]
+    largest = sorted(run.phases, key=lambda phase: -phase.share)[:phases]
     if largest:
-        yield (
-            " ".join(f"{one.name} {bare_percent(one.share)}" for one in largest if visible(one.share)) + " %"
-        )
+        yield ", ".join(f"{one.name} {percent(one.share)}" for one in largest if visible(one.share))
     yield WATCH
+
+
+def _cause(run: Run) -> Iterator[str]:
     if run.verdict is not None and run.verdict.kind == "fix":
         yield run.verdict.headline

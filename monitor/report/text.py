@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import textwrap
 from collections.abc import Iterator
 from typing import TextIO
 
@@ -14,15 +13,16 @@ from monitor.model.errors import UserError
 from monitor.model.facts import promises
 from monitor.model.finding import EFFECT_WORDS, Finding, Remedy
 from monitor.model.run import Phase, Run
-from monitor.model.units import duration, filled, gain, gain_range, number, percent, seconds, visible, whole
+from monitor.model.units import filled, gain, gain_range, number, percent, seconds, visible, whole
 from monitor.report.report import Report
-from monitor.terminal import PLAIN, Terminal, ruled, wrapped
+from monitor.terminal import PLAIN, Terminal, code, hints, ruled, wrapped
 
-BAR = 28
+BAR = 24
 WIDEST = 100
 """Columns: longer lines are hard to read."""
 FINDINGS_SHOWN = 5
 CODE_INDENT = "    "
+LONGEST_COMMAND = 30
 MARKS = {"critical": "!!", "warning": "! ", "hint": "· ", "healthy": "ok"}
 
 
@@ -55,20 +55,29 @@ def render(report: Report, width: int, on: Terminal = PLAIN) -> Iterator[str]:
     worst = report.findings[0].severity if report.findings else "hint"
     yield from (on.paint(line, worst) for line in wrapped(report.verdict, width, "", ""))
     if report.run is not None and report.run.steps:
-        yield from _time(report.run, on)
+        yield from _time(report.run, width, on)
         yield from criticality_lines(report.run, width)
         yield from findings_lines(report, width, on)
         yield from _kept(report)
-        yield from _next(report, on)
+        yield from _next(report, width, on)
     yield from _others(report, width, on)
 
 
-def _next(report: Report, on: Terminal) -> Iterator[str]:
-    """What to do next."""
+def _next(report: Report, width: int, on: Terminal) -> Iterator[str]:
+    """What to do next; a run that failed has to be mended before it can be compared."""
     run = report.run.id if report.run is not None else report.run_id
+    entries = [(f"gpumon report {run}", "all of this as a page, with charts")]
+    if report.run is not None and report.run.state == "ended":
+        entries.append((f"gpumon try -- {_command(report.run)}", "let gpumon measure what helps"))
+        entries.append((f"gpumon compare {run} last", "after a change: did it help?"))
     yield ""
-    yield on.paint(f"gpumon report {run}", "bold") + on.paint("    all of this as a page, with charts", "dim")
-    yield on.paint(f"gpumon compare {run} last", "bold") + on.paint("    after a change: did it help?", "dim")
+    yield from hints(entries, width, on)
+
+
+def _command(run: Run) -> str:
+    """As it was given; a long one is left to the reader."""
+    command = run.command or ""
+    return command if 0 < len(command) <= LONGEST_COMMAND else "CMD"
 
 
 def _others(report: Report, width: int, on: Terminal) -> Iterator[str]:
@@ -78,7 +87,7 @@ def _others(report: Report, width: int, on: Terminal) -> Iterator[str]:
         yield _head(other.run, width)
         yield from wrapped(other.verdict, width, "", "")
         if other.run is not None:
-            yield from _time(other.run, on)
+            yield from _time(other.run, width, on)
         yield f"  gpumon report {other.run_id}"
 
 
@@ -87,7 +96,9 @@ def _head(run: Run | None, width: int) -> str:
         return ruled("gpumon", width)
     parts = ["gpumon", run.name, f"{whole(run.steps)} steps"]
     if run.ended is not None and run.training_seconds is not None:
-        parts.append(f"in {duration(run.training_seconds)}")
+        parts.append(f"in {seconds(run.training_seconds)}")
+    if run.interrupted:
+        parts.append("interrupted")
     if run.framework:
         parts.append(f"by {run.framework}")
     if run.micro_batches_per_second and run.micro_batches:
@@ -98,16 +109,18 @@ def _head(run: Run | None, width: int) -> str:
     return ruled("  ".join(parts), width)
 
 
-def _time(run: Run, on: Terminal) -> Iterator[str]:
+def _time(run: Run, width: int, on: Terminal) -> Iterator[str]:
     """A bar per phase, the longest first."""
     shown = sorted((phase for phase in run.phases if visible(phase.share)), key=lambda p: -p.share)
     if not shown:
         return
     mean, median = seconds(run.mean_step_seconds), seconds(run.step.p50)
     yield ""
-    yield f"Where the time went ({mean} a step, begin to begin, median {median}):"
+    yield f"Where the time went (a step takes {mean} on average, median {median}):"
     for phase in shown:
-        yield _bar(phase, on) + _note(run, phase)
+        line = _bar(phase, on)
+        note = _note(run, phase)
+        yield line + note if len(line + note) <= width else line
     if run.lost:
         yield f"  {whole(run.lost)} of {whole(run.steps)} steps could not be read"
     if devices := by_device(run):
@@ -173,8 +186,7 @@ def _finding(place: int, finding: Finding, gain: str, width: int, on: Terminal) 
     yield on.paint(head, finding.severity)
     yield from wrapped(finding.title, width, "  ")
     yield from wrapped(f"→ {finding.remedy.summary}", width, "  ")
-    for line in finding.remedy.change.splitlines():
-        yield from _code(line, width)
+    yield from code(finding.remedy.change, width, CODE_INDENT)
     told = _about_training(finding.remedy)
     if told:
         yield from wrapped(told, width, "  ")
@@ -186,17 +198,6 @@ def _about_training(remedy: Remedy) -> str:
     price = f"Price: {remedy.price}." if remedy.price else ""
     avoid = f"Avoid: {remedy.avoid[:1].lower()}{remedy.avoid[1:]}" if remedy.avoid else ""
     return " ".join(part for part in (effect, price, avoid) if part)
-
-
-def _code(line: str, width: int) -> list[str]:
-    """A line of a change, wrapped if it is too long for the terminal."""
-    if len(line) + len(CODE_INDENT) <= width:
-        return [CODE_INDENT + line]
-    lead = CODE_INDENT + line[: len(line) - len(line.lstrip("+- "))] + "    "
-    return textwrap.wrap(
-        line, width, initial_indent=CODE_INDENT, subsequent_indent=lead,
-        break_long_words=False, break_on_hyphens=False,
-    )  # fmt: skip
 
 
 def _gain(finding: Finding) -> str:

@@ -54,11 +54,12 @@ def occupied(columns: Sequence[Column], rows: Sequence[Mapping[str, Cell]]) -> l
     return [
         column
         for column in columns
-        if not rows or any(column.name not in cells or _says(cells[column.name]) for cells in rows)
+        if not rows or any(column.name not in cells or says(cells[column.name]) for cells in rows)
     ]
 
 
-def _says(cell: Cell) -> bool:
+def says(cell: Cell) -> bool:
+    """Whether a cell shows anything."""
     return "".join(text for text, _ in spans(cell)).strip() not in ("", units.ABSENT)
 
 

@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 
+from monitor.terminal import UNITS
+
 
 class Span(NamedTuple):
     text: str
@@ -50,6 +52,8 @@ class Line:
         return replace(self, spans=tuple(Span(text, "stale") for text, _ in self.spans))
 
 
+WORTH_CUTTING = 0.7
+"""Share of a text that must be left for a cut between words."""
 NEAR = 6
 """Differences closer than this are sent as one: a cursor move takes about as many bytes."""
 
@@ -110,13 +114,21 @@ def cells(text: str) -> int:
 
 
 def clip(text: str, width: int) -> str:
-    """`text` in at most `width` cells, with an ellipsis if something is cut."""
+    """`text` in at most `width` cells, with an ellipsis if something is cut, if possible between words."""
     if cell_len(text) <= width:
         return text
     bare = text.rstrip()
     if cell_len(bare) <= width:
         return bare
-    return set_cell_size(text, max(0, width - 1)).rstrip() + "…" if width > 0 else ""
+    return _whole_words(set_cell_size(text, width - 1).rstrip(), text) + "…" if width > 0 else ""
+
+
+def _whole_words(kept: str, text: str) -> str:
+    """Without the beginning of the word that was cut, unless that is a good part of the text."""
+    if text[len(kept) : len(kept) + 1].isspace():
+        return kept
+    words = kept.rpartition(" ")[0].rstrip(" ,;:(·—")
+    return words if len(words) >= WORTH_CUTTING * len(kept) else kept
 
 
 def fit(cell: Cell, width: int, align: str = "<") -> list[Span]:
@@ -212,9 +224,13 @@ def wrap_spans(parts: Iterable[Span], width: int, hang: int = 0) -> list[list[Sp
     return [_joined([*made[:-1], Span(made[-1].text.rstrip(), made[-1].role)]) for made in lines]
 
 
+WORD = re.compile(rf"\s*\S+(?:(?:{UNITS.pattern})\S+)*\s*|\s+")
+"""A number and its unit are one word."""
+
+
 def _pieces(text: str, width: int) -> Iterator[str]:
     """Words with the blanks after them; a word longer than a line is split."""
-    for word in re.findall(r"\s*\S+\s*|\s+", safe(text)):
+    for word in WORD.findall(safe(text)):
         while cells(word.rstrip()) > width:
             fits = set_cell_size(word, width)
             yield fits

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 
 from .. import ring
@@ -19,3 +20,11 @@ def end_state(cause: BaseException) -> int:
             return ring.S_INTERRUPTED
         return ring.S_FAILED if cause.code else ring.S_ENDED
     return ring.S_ENDED if isinstance(cause, GeneratorExit) else ring.S_FAILED
+
+
+def keep_exit_code(cause: BaseException | None) -> None:
+    """CPython exits with 130 if the latest source it ran was ended by Ctrl-C. What we import at the exit may
+    have run source since then (`exec` in dataclasses), so run some that ends the same way."""
+    if isinstance(cause, KeyboardInterrupt):
+        with contextlib.suppress(KeyboardInterrupt):
+            exec("raise KeyboardInterrupt")

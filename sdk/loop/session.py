@@ -26,7 +26,7 @@ from ..profiling.requests import Loop, Requests
 from ..sampling.windows import SamplingWindows
 from ..writer import MemoryRing, NoRing, SwitchedOff, disabled, open_ring
 from . import _identity as identity
-from ._ending import end_state
+from ._ending import end_state, keep_exit_code
 from ._null_session import API, AUTO, CLASSIC, NullSession, Options
 from ._process_events import watch_gc
 from ._scalars import ScalarTable
@@ -159,12 +159,14 @@ class Session(NullSession, Listener):
 
     def _at_exit(self) -> None:
         """The process is exiting anyway: another Ctrl-C must not keep the ring from being marked ended."""
+        cause = getattr(sys, "last_value", None)
         for _ in range(_EXIT_TRIES):
             try:
-                self.stop(cause=getattr(sys, "last_value", None))
+                self.stop(cause=cause)
             except KeyboardInterrupt:
                 continue
-            return
+            break
+        keep_exit_code(cause)
 
     def abandon(self) -> None:
         """End this run; if it has no step yet, delete its ring."""

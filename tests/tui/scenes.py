@@ -491,7 +491,7 @@ def many(tick: int) -> Snapshot:
         HUNG,
         run="stuck-job-8f3a21",
         rank=None,
-        title="Hung: no step for 10 min 03 s, stuck in backward for 10 min 03 s",
+        title="Hung in backward: no step for 10 min 03 s",
     )
     found = (stuck, msgspec.structs.replace(NO_WORKERS, gpu="GPU-0002"), *memory, AMP)
     return snapshot(tick, (*busy, *rest), runs, found, trainers)

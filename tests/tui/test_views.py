@@ -192,7 +192,7 @@ MANY = scenes.SCENES["many"](TICK)
 
 def test_a_finding_begins_with_whom_it_is_about_and_is_wrapped_not_cut() -> None:
     text = text_of(findings.table(frame_of(MANY), Room(60, 30)))
-    assert "▲ stuck-job Hung: no step for 10 min 03 s, stuck in" in text and "…" not in text
+    assert "▲ stuck-job: Hung in backward: no step for" in text and "10 min 03 s" in text and "…" not in text
     assert "py-spy dump --pid 4103" in text
 
 

@@ -47,7 +47,7 @@ ARROWS = {
     "report": {"model", "client", "pipeline", "store", "terminal"},
     "experiments": {"model", "advice", "comparison", "report", "store"},
     "web": {"model", "catalog", "comparison", "document", "store"},
-    "tui": {"model", "client", "catalog", "comparison", "fleet", "pipeline", "store"},
+    "tui": {"model", "client", "catalog", "comparison", "fleet", "pipeline", "store", "terminal"},
     "doctor": {"model", "calibration", "client", "host"},
     # commands on top
     "daemon": {"fleet", "model", "host", "pipeline", "store", "web"},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from monitor.report.live_line import line
-from monitor.terminal import PLAIN, Terminal, table, wrapped
+from monitor.terminal import PLAIN, Terminal, code, hints, table, wrapped
 from tests import scene
 
 HEAD = ("run", "state", "steps", "finding")
@@ -51,3 +51,29 @@ def test_a_number_stays_with_its_unit_and_a_word_is_never_broken() -> None:
 def test_the_live_line_fits_and_says_the_steps_first(columns: int) -> None:
     text = line(scene.snapshot().runs[0], columns)
     assert len(text) <= columns and text.startswith("gpumon  1,000 steps")
+
+
+@pytest.mark.parametrize("columns", [79, 119, 199])
+def test_the_live_line_says_where_to_see_more(columns: int) -> None:
+    assert "gpumon tui to watch" in line(scene.snapshot().runs[0], columns)
+
+
+def test_a_long_line_of_a_change_goes_on_with_its_sign() -> None:
+    change = (
+        "- loader = DataLoader(data)\n+ loader = DataLoader(data, num_workers=2, persistent_workers=True)"
+    )
+    assert list(code(change, 50, "  ")) == [
+        "  - loader = DataLoader(data)",
+        "  + loader = DataLoader(data, num_workers=2,",
+        "  +     persistent_workers=True)",
+    ]
+    assert list(code(change, None, "")) == change.splitlines()
+
+
+COMMANDS = (("gpumon report run-1117-190247-916c48", "all of this as a page"), ("gpumon tui", "watch it"))
+
+
+def test_hints_stand_in_columns_or_below_their_commands() -> None:
+    beside, below = list(hints(COMMANDS, 80)), list(hints(COMMANDS, 40))
+    assert beside[0].index("all of") == beside[1].index("watch it")
+    assert [one.strip() for one in below] == [text for pair in COMMANDS for text in pair]

@@ -26,7 +26,7 @@ def check(run: RunContext) -> Advice | None:
     full = free is not None and free < run.policy.memory_exhausted
     where = f" in {phase}" if phase else ""
     return Advice(
-        title=f"Ended abnormally after {units.whole(run.run.steps)} steps: {_how(run)}{where}",
+        title=f"{_how(run)}{where} after {units.whole(run.run.steps)} steps",
         remedy=_remedy(run, full),
         change="dmesg | grep -i 'out of memory'" if state == "killed" else "",
         evidence={
@@ -42,10 +42,10 @@ def check(run: RunContext) -> Advice | None:
 
 def _how(run: RunContext) -> str:
     if run.run.state == "killed":
-        return "the process was killed"
+        return "Killed"
     if run.run.error in OUT_OF_MEMORY:
-        return f"out of memory ({run.run.error})"
-    return f"{run.run.error} ended it" if run.run.error else "an exception ended it"
+        return f"Out of memory ({run.run.error})"
+    return f"Failed with {run.run.error}" if run.run.error else "Failed with an exception"
 
 
 def _remedy(run: RunContext, full: bool) -> str:
@@ -54,7 +54,7 @@ def _remedy(run: RunContext, full: bool) -> str:
     if full:
         return "The machine was out of memory: fewer workers, a smaller batch."
     if run.run.state == "failed":
-        return "See the traceback above."
+        return "Read the traceback in the run's own output."
     return "Killed from outside (signal, out-of-memory killer, scheduler): look at dmesg and the job's log."
 
 

@@ -17,10 +17,10 @@ from monitor.model.run import Rank
 
 CAUSES = {
     "data": "a DataLoader worker is stuck or was killed: look at its state, try num_workers=0",
-    "backward": "a collective waits for a rank that never arrived: look at the other ranks",
     "validate": "a very long validation, or its loader is stuck",
     "checkpoint": "the file system the checkpoint goes to does not answer",
 }
+COLLECTIVES = {"backward": "a collective waits for a rank that never arrived: look at the other ranks"}
 
 
 @rule("trend.hung", "Hung", steps=False, suppresses=("*.*",))
@@ -34,13 +34,9 @@ def check(run: RunContext) -> Advice | None:
         return None
     phase = lead.live_phase or "other"
     return Advice(
-        title=f"Hung: no step for {units.seconds(silent)}, "
-        + (
-            f"stuck in {phase} for {units.seconds(lead.live_seconds or silent)}"
-            if run.live
-            else "until somebody ended it"
-        ),
-        remedy=f"In {phase}: {CAUSES.get(phase, 'dump the stacks of the process to see where it is')}.",
+        title=f"Hung in {phase}: no step for {units.seconds(silent)}"
+        + ("" if run.live else " until somebody ended it"),
+        remedy=f"In {phase}: {_cause(run, phase)}.",
         change=f"py-spy dump --pid {lead.pid}" if run.live else "",
         evidence={
             "silent_seconds": silent,
@@ -51,6 +47,12 @@ def check(run: RunContext) -> Advice | None:
         severity="critical",
         rank=lead.rank if len(run.run.ranks) > 1 else None,
     )
+
+
+def _cause(run: RunContext, phase: str) -> str:
+    """A single rank waits for no other."""
+    causes = CAUSES | COLLECTIVES if len(run.run.ranks) > 1 else CAUSES
+    return causes.get(phase, "dump the stacks of the process to see where it is")
 
 
 def _patience(policy: Policy, rank: Rank) -> float:

@@ -89,7 +89,7 @@ def answer_of(frame: Frame) -> Answer:
         return _silent(frame)
     found = [(h, f) for h, f in frame.findings() if h.current and f.newsworthy and f.severity in SERIOUS]
     if found:
-        host, finding = min(found, key=lambda pair: pair[1].severity != "critical")
+        host, finding = min(found, key=lambda pair: (pair[1].severity != "critical", not pair[1].live))
         return _answer(frame, host, finding)
     return _calm(frame)
 
@@ -176,7 +176,7 @@ def _without_runs(snapshots: list[Snapshot]) -> Answer:
     blind = next((s.source for s in snapshots if not s.gpus and s.source.detail), None)
     start = "Start one: gpumon run -- python train.py"
     if blind is not None:
-        return Answer(IDLE, f"No GPU: {blind.detail} No training run.", start)
+        return Answer(IDLE, f"No GPU: {blind.detail} No training run now.", start)
     gpus = [gpu for snapshot in snapshots for gpu in snapshot.gpus]
     idle = sum(gpu.condition == "idle" for gpu in gpus)
-    return Answer(IDLE, f"No training run; {idle} of {len(gpus)} GPUs idle.", start)
+    return Answer(IDLE, f"No training run now; {idle} of {len(gpus)} GPUs idle.", start)

@@ -34,7 +34,8 @@ def wants(frame: Frame, room: Room) -> Wants:
     rows = _lengths(frame, Room(width, room.height), fix=not beside)
     few = 1 + sum(rows[:1]) if room.height < TALL else 1 + sum(rows[:6])
     if not beside:
-        return Wants((1 + sum(rows[:4]), few, 3), most=1 + sum(rows), takes_rest=True, spaced=True)
+        sizes = tuple(1 + sum(rows[:shown]) for shown in (4, 3, 2))
+        return Wants((*sizes, few, 3), most=1 + sum(rows), takes_rest=True, spaced=True)
     first, *others = [_fix_lines(finding) for _, finding in frame.findings()]
     least = max(few, min(first, (room.height + 4) // 3))
     return Wants((least,), most=max(1 + sum(rows), first, *others), takes_rest=True, spaced=True)
@@ -67,9 +68,10 @@ def table(frame: Frame, room: Room, run: str | None = None, *, fix: bool = True)
     """All findings, or those about one run; without the fixes if one is shown beside them."""
     entries = [(h, f) for h, f in frame.findings(past=run is not None) if run is None or f.run == run]
     if not entries:
-        return Block((line(Span(" Findings", "title"), width=room.width),), (_none(frame, room),))
+        return Block((line(Span(" Findings", "title"), width=room.width),), (_none(frame, room, run),))
     layout, gap = _layout(frame, entries, room)
-    rows = [made for entry in entries for made in _lines(frame, layout, gap, *entry, fix=fix)]
+    own = run is not None
+    rows = [made for entry in entries for made in _lines(frame, layout, gap, *entry, fix=fix, own=own)]
     return Block((Line(heading(layout, gap=gap, lead=1).spans),), tuple(rows))
 
 
@@ -79,10 +81,11 @@ def _layout(frame: Frame, entries: Iterable[Entry], room: Room) -> tuple[Layout,
     return chosen(occupied(columns, [_cells(finding) for _, finding in entries]), room.width - 2, gap), gap
 
 
-def _none(frame: Frame, room: Room) -> Line:
-    live = any(run.live for _, run in frame.runs())
-    text = "   nothing found so far; rules need some steps first" if live else "   no findings without a run"
-    return line(Span(text, "dim"), width=room.width)
+def _none(frame: Frame, room: Room, run: str | None) -> Line:
+    live = any(one.live for _, one in frame.runs() if run in (None, one.id))
+    over = "nothing was found in this run" if run else "nothing to find: no run is on"
+    text = "nothing found so far; rules need some steps first" if live else over
+    return line(Span(f"   {text}", "dim"), width=room.width)
 
 
 def key_of(host: HostFrame, finding: Finding) -> Hashable:
@@ -94,11 +97,19 @@ def lookup(frame: Frame, key: Hashable) -> Entry | None:
 
 
 def _lines(
-    frame: Frame, layout: Layout, gap: int, host: HostFrame, finding: Finding, *, fix: bool
+    frame: Frame,
+    layout: Layout,
+    gap: int,
+    host: HostFrame,
+    finding: Finding,
+    *,
+    fix: bool,
+    own: bool = False,
 ) -> list[Line]:
-    """The statement beside its gain, wrapped, with the fix below."""
+    """The statement beside its gain, wrapped, with the fix below; `own`: on the page of its run."""
     key, width = key_of(host, finding), layout["text"][1]
-    first, *rest = wrap_spans(_statement(frame, host, finding), width - 2)
+    about = _rank(finding) if own else concerns(frame, host, finding)
+    first, *rest = wrap_spans(_statement(finding, about), width - 2)
     lead = SEVERITY[finding.severity].span
     made = [row(layout, _cells(finding) | {"text": [lead, Span(" "), *first]}, key=key, gap=gap, lead=" ")]
     extent = made[0].slots[0].end
@@ -107,11 +118,14 @@ def _lines(
     return made if host.current else [one.dimmed() for one in made]
 
 
-def _statement(frame: Frame, host: HostFrame, finding: Finding) -> list[Span]:
+def _statement(finding: Finding, about: str) -> list[Span]:
     strong = "strong" if finding.severity in SERIOUS else ""
-    about = concerns(frame, host, finding)
-    lead = [Span(f"{about} ", "title" if strong else "dim")] if about else []
+    lead = [Span(f"{about}: ", "title" if strong else "dim")] if about else []
     return [*lead, Span(finding.title, strong)]
+
+
+def _rank(finding: Finding) -> str:
+    return "" if finding.rank is None or f"rank {finding.rank}" in finding.title else f"rank {finding.rank}"
 
 
 def _fix(finding: Finding, has_gain: bool) -> list[Span]:
@@ -119,7 +133,7 @@ def _fix(finding: Finding, has_gain: bool) -> list[Span]:
     if not finding.remedy.summary:
         return []
     told = "" if has_gain or finding.speedup is None else f" {gain(finding)}"
-    command = f" {finding.remedy.command}" if finding.remedy.command else ""
+    command = f": {finding.remedy.command}" if finding.remedy.command else ""
     return [
         Span("→ ", "accent"),
         Span(finding.remedy.summary.rstrip("."), "dim"),

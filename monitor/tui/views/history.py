@@ -8,7 +8,7 @@ from monitor.catalog.rows import RunRow
 from monitor.comparison.compare_runs import Comparison, Side
 from monitor.model import units
 from monitor.model.finding import Speedup
-from monitor.tui.table import Column, chosen, gap_for, heading, row
+from monitor.tui.table import Column, chosen, gap_for, heading, occupied, row
 from monitor.tui.text import Block, Cell, Line, Room, Span, clip, fit, line
 from monitor.tui.views.parts import section
 from monitor.tui.views.runs import trend_span
@@ -29,14 +29,14 @@ COLUMNS = (
     Column("state", "state", 8),
     Column("user", "user", 9, drop=8),
     Column("script", "script", 14, drop=9, grow=1, most=30),
-    Column("found", "findings", 16, drop=1, grow=2, most=60),
+    Column("found", "findings", 22, drop=1, grow=2, most=60),
 )
 
 
 def table(rows: Sequence[RunRow], marked: Sequence[str], room: Room, note: str, text: str = "") -> Block:
     """A row for each run; the marked ones are A and B."""
     gap = gap_for(room.width)
-    layout = chosen(COLUMNS, room.width - 2, gap)
+    layout = chosen(occupied(COLUMNS, [_cells(one, [one.run]) for one in rows]), room.width - 2, gap)
     head = heading(layout, gap=gap, lead=1)
     shown = [one for one in rows if matches(one, text)]
     lines = [row(layout, _cells(one, marked), key=("past", one.run), gap=gap, lead=" ") for one in shown]

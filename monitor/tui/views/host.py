@@ -133,7 +133,7 @@ def _series(host: HostFrame, machine: Host, width: int) -> list[Chart]:
         ),
         Chart("memory", used, [r.memory for r in seen], total or 1.0, units.size(total)),
         Chart("disk", disk, read, busiest, units.rate(busiest), "accent", write),
-        Chart("network", network, received, fastest, units.rate(fastest), "dim", sent),
+        Chart("net", network, received, fastest, units.rate(fastest), "dim", sent),
     ]
 
 

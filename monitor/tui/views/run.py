@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from monitor.model import units
 from monitor.model.run import Phase, Run
+from monitor.tui.table import says
 from monitor.tui.text import Cell, Line, Room, Span, clip, fit, line, spans, width_of
 from monitor.tui.views.parts import section
 from monitor.tui.views.runs import trend_span
@@ -33,8 +34,9 @@ def summary(run: Run, room: Room) -> list[Line]:
 
 
 def _identity(run: Run) -> list[str]:
+    lasted = units.duration(run.elapsed_seconds)
     parts = (
-        f"{run.state} {units.duration(run.elapsed_seconds)}",
+        f"hung, started {lasted} ago" if run.state == "stalled" else f"{run.state} {lasted}",
         run.user,
         " ".join((run.script or run.command or "").split()),
         f"git {run.git_commit}" if run.git_commit else None,
@@ -46,9 +48,11 @@ def _identity(run: Run) -> list[str]:
 
 
 def _flow(pairs: Sequence[tuple[str, Cell]], room: Room) -> list[Line]:
-    """Names and values in sequence, on at most two lines."""
+    """Names and values that are known in sequence, on at most two lines."""
     lines: list[list[Span]] = [[Span("   ")]]
     for name, value in pairs:
+        if not says(value):
+            continue
         cell = [Span(f"{name} ", "dim"), *spans(value, "strong"), Span("   ")]
         if width_of(lines[-1]) + width_of(cell) - 2 > room.width:
             lines.append([Span("   ")])

@@ -10,6 +10,7 @@ const FILTER_FROM = 7;
 const PHASES = { data: "p0", transfer: "p1", forward: "p2", backward: "p3", optimizer: "p4", validate: "p5", checkpoint: "p6", log: "p7" };
 const WORST = ["stalled", "failed", "killed", "critical", "starved", "warning", "running", "ended"];
 const GPU_WORST = ["lost", "hung", "error", "stalled", "starved", "throttled", "part_busy", "in_use", "busy", "mig", "unknown", "idle"];
+const WHEN = { stalled: (span) => `the ${span} before it hung` };
 const past = new Map();
 let newest = null;
 let received = 0;
@@ -67,7 +68,7 @@ function remember(key, time, value) {
 }
 
 // A line over a fixed range, so that small changes do not look like swings.
-function chart(points, top, caption) {
+function chart(points, top, caption, when = (span) => `last ${span}`) {
   const box = make("div");
   if (points.length < 2 || !top) return box;
   const name = "http://www.w3.org/2000/svg";
@@ -85,7 +86,7 @@ function chart(points, top, caption) {
     path.setAttribute("d", d);
     svg.append(path);
   }
-  box.append(svg, make("div", "caption", `${caption}, last ${duration(width)}`));
+  box.append(svg, make("div", "caption", `${caption}, ${when(duration(width))}`));
   return box;
 }
 
@@ -144,25 +145,30 @@ function runCard(run) {
   if (run.phases.length) card.append(phaseBar(run.phases));
   if (run.state === "stalled" && run.current) card.append(make("p", "bad", `rank ${run.current.rank} has been in ${run.current.phase} for ${duration(run.current.seconds)}`));
   const speed = run.timeline.filter((part) => part.samples_per_second).map((part) => [part.start, part.samples_per_second]);
-  card.append(chart(speed, Math.max(...speed.map((point) => point[1]), 0) * HEADROOM, "samples/s from 0"));
+  card.append(chart(speed, Math.max(...speed.map((point) => point[1]), 0) * HEADROOM, "samples/s from 0", WHEN[run.condition] || (run.live ? undefined : (span) => `over ${span}`)));
   return keyed(run.id, card);
 }
 
 // The rules, not this page, judge whether use is too low: a GPU is marked when they say so.
-function gpuCard(gpu) {
-  const label = make("h3", "", `${gpu.index}: ${gpu.name || gpu.uuid}`);
+function gpuCard(gpu, sameName) {
+  const name = make("span", "dim cut", gpu.name || gpu.uuid);
+  name.title = name.textContent;
+  const label = make("div", "row whole", make("h3", "", `GPU ${gpu.index}`), sameName ? null : name);
   if (gpu.state !== "ok") {
     return keyed(gpu.uuid, make("article", "card critical", label, make("p", "bad", `${gpu.state} for ${duration(gpu.age_seconds)}: ${gpu.state_detail || "no detail"}`)));
   }
   const card = make("article", gpu.alarm ? `card ${gpu.alarm.severity}` : "card", label);
-  card.append(make("div", "row", make("span", "big", percent(gpu.utilization_ratio)), make("span", "dim", gpu.run_labels.join(", ") || "no run"), gpu.alarm ? make("span", "warn end", gpu.alarm.id) : null));
-  card.append(chart(past.get(`gpu:${gpu.uuid}`) || [], 1, "use, 0–100 %"));
-  card.append(make("div", "figures", figure("memory", of(gpu.memory_used_bytes, gpu.memory_total_bytes))));
+  const runs = make("span", "dim cut", gpu.run_labels.join(", ") || "no run");
+  runs.title = runs.textContent;
+  card.append(make("div", "row whole", make("span", "big", percent(gpu.utilization_ratio)), runs));
+  if (gpu.alarm) card.append(make("div", "warn", gpu.alarm.id));
+  card.append(chart(past.get(`gpu:${gpu.uuid}`) || [], 1, "use"));
+  card.append(make("div", "figures small", figure("memory", of(gpu.memory_used_bytes, gpu.memory_total_bytes))));
   const bar = meter(gpu.memory_used_ratio, `memory of GPU ${gpu.index}`);
   if (bar) card.append(bar);
-  card.append(make("div", "figures",
-    figure("power", watts(gpu.power_watts, gpu.power_limit_watts)), figure("heat", celsius(gpu.temperature_celsius)), figure("SM clock", hertz(gpu.sm_clock_hertz)),
-    figure("tensor", percent(gpu.activity.tensor_active_ratio)), figure("SM active", percent(gpu.activity.sm_active_ratio))));
+  card.append(make("div", "figures small",
+    figure("", watts(gpu.power_watts, gpu.power_limit_watts)), figure("", celsius(gpu.temperature_celsius)), figure("", hertz(gpu.sm_clock_hertz)),
+    figure("SM", percent(gpu.activity.sm_active_ratio)), figure("tensor", percent(gpu.activity.tensor_active_ratio))));
   if (gpu.throttled_by.length) card.append(make("p", "warn", `throttled: ${gpu.throttled_by.join(", ")}`));
   return keyed(gpu.uuid, card);
 }
@@ -188,7 +194,7 @@ function wallTexts(wall) {
     wall.gpu_count ? `${wall.gpus_working} of ${wall.gpu_count} GPUs working` : null,
     wall.gpus_starved ? `${wall.gpus_starved} starved` : null,
     wall.gpus_lost ? `${wall.gpus_lost} not answering` : null,
-    visible(wall.gpus_to_gain) ? `${tenths(wall.gpus_to_gain)} recoverable` : null,
+    visible(wall.gpus_to_gain) ? `${tenths(wall.gpus_to_gain)} GPUs' worth to gain` : null,
     wall.live_runs ? `${wall.live_runs} live ${wall.live_runs === 1 ? "run" : "runs"}` : "no live run",
     wall.runs_hung ? `${wall.runs_hung} hung` : null,
     wall.runs_crashed ? `${wall.runs_crashed} crashed` : null,
@@ -227,7 +233,10 @@ function draw(snapshot) {
   document.title = `${texts.join(" · ")} · ${snapshot.host.hostname} · gpumon`;
   section("findings", "What to change", "cards wide", findings.slice(0, FINDINGS).map(findingCard), findings.slice(FINDINGS).map(findingCard));
   section("runs", live.length ? "Runs" : "Last runs", "cards wide", snapshot.runs.length ? runs.map(runCard) : [emptyCard()]);
-  section("gpus", snapshot.source.kind === "simulated" ? "GPUs (simulated)" : "GPUs", "cards", gpus.filter((gpu) => !idle(gpu)).map(gpuCard), gpus.filter(idle).map(gpuCard), "idle");
+  const names = new Set(snapshot.gpus.map((gpu) => gpu.name));
+  const card = (gpu) => gpuCard(gpu, names.size === 1);
+  const title = ["GPUs", names.size === 1 ? [...names][0] : null, snapshot.source.kind === "simulated" ? "simulated" : null];
+  section("gpus", title.filter(Boolean).join(" · "), "cards", gpus.filter((gpu) => !idle(gpu)).map(card), gpus.filter(idle).map(card), "idle");
   section("machine", "Host", "cards wide", [hostCard(snapshot.host)]);
 }
 

@@ -155,5 +155,6 @@ def test_an_interrupt_reaches_the_script_and_is_no_failure(
     _, words = child.communicate(timeout=PATIENCE)
     report = json.loads(target.read_text())
     assert report["run"] and "gpumon" in words
+    assert child.returncode == 128 + number, "as without gpumon"
     assert report["state"] == "ended", "somebody's wish is no failure"
     assert "trend.ended_abnormally" not in [finding["id"] for finding in report["findings"]]

@@ -97,6 +97,18 @@ def test_what_is_not_known_is_left_out(run: Run) -> None:
     assert run_markdown(found).startswith("# demo")
 
 
+def test_steps_that_no_figure_counts_are_shaded_not_left_empty() -> None:
+    """GIVEN a run whose timeline has a hole THEN every chart shades it; one without a hole has no shade."""
+    whole = made.run()
+    holed = replace(whole, timeline=whole.timeline[:3] + whole.timeline[5:])
+    assert "uncounted" not in _body(whole)
+    assert _body(holed).count('class="uncounted"') == _body(whole).count('class="before"') > 2
+
+
+def _body(run: Run) -> str:
+    return run_page(made.dossier(run)).partition("</style>")[2]
+
+
 def test_nothing_is_run_or_fetched() -> None:
     for text in (run_page(made.dossier()), comparison(made.run(), stored.later())):
         seen = Reader(text).seen

@@ -27,6 +27,14 @@ def test_what_works_what_waits_and_what_could_be_had_back() -> None:
     )
 
 
+def test_a_gpu_that_two_runs_share_is_counted_once() -> None:
+    """GIVEN two runs on one GPU, each of which could be twice as fast THEN they waste half of it, not all."""
+    run = replace(
+        scene.snapshot().runs[0], live=True, combined=Speedup(1.5, 2.0, 3.0), on_gpu_uuids=("GPU-0",)
+    )
+    assert wall_of((scene.gpu(),), (run, replace(run, id="b"))).gpus_to_gain == 0.5
+
+
 def test_nothing_predicted_is_not_zero() -> None:
     assert wall_of((), ()).gpus_to_gain is None
     assert scene.snapshot().wall.gpu_count == 2

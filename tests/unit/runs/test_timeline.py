@@ -8,6 +8,7 @@ import pytest
 
 from monitor.runs.reader import RunReader
 from monitor.runs.timeline import WINDOWS
+from sdk import ring
 from tests.unit.runs.rings import Script
 from tests.unit.runs.test_figures import read
 
@@ -23,6 +24,15 @@ def test_at_most_64_windows(tmp_path: Path, seconds: int) -> None:
     starts = [window.start for window in timeline]
     assert starts == sorted(starts) and timeline[0].first_step == 1
     assert all(sum(window.phases.values()) == pytest.approx(1.0) for window in timeline)
+
+
+def test_a_run_that_was_read_in_one_go_keeps_its_loss_curve(tmp_path: Path) -> None:
+    script = Script(tmp_path)
+    for at in range(400):
+        script.step(10.0, loss=ring.float_bits(400.0 - at))
+    losses = [window.loss or 0.0 for window in read(script).timeline]
+    assert len(losses) > 10 and losses == sorted(losses, reverse=True) and losses[-1] == 1.0
+    assert len(set(losses)) == len(losses), "every window has its own"
 
 
 def test_trend_of_a_decaying_run(tmp_path: Path) -> None:

@@ -77,6 +77,12 @@ def test_runs_at_the_same_time_prove_nothing() -> None:
     assert realised(before, later(rate=190.0, config=workers(4))).not_credited == "same_time"
 
 
+def test_runs_in_the_wrong_order_prove_nothing() -> None:
+    """GIVEN the later run as A THEN the reason is the order, not that they overlapped."""
+    before, after = run(config=workers(0)), later(rate=190.0, config=workers(4))
+    assert realised(after, before).not_credited == "b_before_a"
+
+
 def test_neighbours_that_left_are_nobodys_merit() -> None:
     """GIVEN contention WHEN it is gone and the run is 18 times as fast THEN that is not a success."""
     contention = finding("compute.contention", 1.0, 1.3, 2.0)
