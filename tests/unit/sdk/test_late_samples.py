@@ -7,7 +7,6 @@ import threading
 import zlib
 from collections import Counter
 from collections.abc import Callable
-from types import FunctionType
 from typing import Any
 
 import pytest
@@ -90,7 +89,7 @@ def sampled(work: Callable[[int], Any], kind: Any = BestSampler) -> Counter[tupl
     return found
 
 
-def line(function: FunctionType, at: int) -> int:
+def line(function: Any, at: int) -> int:
     return function.__code__.co_firstlineno + at
 
 
@@ -113,7 +112,7 @@ def test_without_the_sampler_in_c_the_line_that_gave_the_lock_away_is_not_named(
     assert found["counted", line(counted, 4)] < 0.5 * found.total()
 
 
-def singled_out(function: FunctionType, name: str) -> int:
+def singled_out(function: Any, name: str) -> int:
     """The line, counted from the function's first, that a check at its last such instruction singles out."""
     code = function.__code__
     places = [at for at in range(0, len(code.co_code), 2) if opcode.opname[code.co_code[at]] == name]
