@@ -157,3 +157,20 @@ def test_large_operators_are_timed_and_not_computed() -> None:
         5 * 2 * 512 * 4096 * 4096 / 15e12
     )  # 5 products a step at 15 TFLOP/s; the rest is memory traffic
     assert per_step < account["busy"] / 5 < 3 * per_step
+
+
+def test_results_that_are_not_computed_are_zeros() -> None:
+    """Not what an earlier tensor left there: the bits of ordinary floats, read as halves, are full of NaN."""
+    result = device.run_code(
+        """
+        import torch
+        floats = torch.randn(1 << 18).cuda()
+        del floats
+        left_over = torch.empty(1 << 19, dtype=torch.float16, device="cuda")
+        assert not torch.isfinite(left_over.cpu()).all(), "the block was used before"
+        source = torch.zeros(1 << 19, dtype=torch.float16, device="cuda")
+        del left_over
+        assert not (source + source).cpu().any()
+        """
+    )
+    assert result.returncode == 0, result.stderr

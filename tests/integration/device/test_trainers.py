@@ -32,6 +32,15 @@ def test_products_are_measured_on_a_gpu_too(tmp_path: Path) -> None:
     assert run(code, tmp_path)[-1] == "True"
 
 
+def test_mixed_precision_leaves_every_weight_finite(tmp_path: Path) -> None:
+    code = """
+        trainer = make("tcn", products="none", use_amp=True, amp_dtype="float16")
+        trainer.train_steps(3)
+        print(all(bool(torch.isfinite(one.detach().cpu()).all()) for one in trainer.model.parameters()))
+    """
+    assert run(code, tmp_path)[-1] == "True"
+
+
 def test_the_pinned_ring_gives_the_slices_of_the_plain_gather(tmp_path: Path) -> None:
     code = """
         from trainers.datasets.ring import RingSource

@@ -80,18 +80,18 @@ def _group_class(torch: Any, dist: Any, native: Any) -> type:
         def getBackendName(self) -> str:
             return NAME
 
-        def allreduce(self, tensors: list[Any], options: Any = None) -> Any:
+        def allreduce(self, tensors: list[Any], opts: Any = None) -> Any:
             """Asynchronous, on a stream of its own, like NCCL's."""
             (tensor,) = tensors
-            options = options or dist.AllreduceOptions()
+            opts = opts or dist.AllreduceOptions()
             if tensor.device.type == "cpu":
-                return self._gloo.allreduce(tensors, options)
+                return self._gloo.allreduce(tensors, opts)
             index, stream = tensor.device.index, self._stream(tensor.device)
             begin = native.mark(index, stream.stream_id)
             launch = native.now(), threading.get_native_id()
             arrivals = [torch.zeros(1, dtype=torch.int64) for _ in range(self._size)]
             works = [
-                self._gloo.allreduce([host_view(torch, tensor)], options),
+                self._gloo.allreduce([host_view(torch, tensor)], opts),
                 self._gloo.allgather([arrivals], [torch.tensor([begin])]),
             ]
             future = torch.futures.Future(devices=[tensor.device])
@@ -120,20 +120,20 @@ def _group_class(torch: Any, dist: Any, native: Any) -> type:
             stream.wait_stream(torch.cuda.current_stream(device))
             return stream
 
-        def broadcast(self, tensors: list[Any], options: Any = None) -> Any:
+        def broadcast(self, tensors: list[Any], opts: Any = None) -> Any:
             """This one and those below are for set-up: they wait."""
             torch.cuda.synchronize()
             views = [host_view(torch, one) for one in tensors]
-            self._gloo.broadcast(views, options or dist.BroadcastOptions()).wait()
+            self._gloo.broadcast(views, opts or dist.BroadcastOptions()).wait()
             return done(tensors)
 
-        def allgather(self, outputs: list[Any], inputs: list[Any], options: Any = None) -> Any:
+        def allgather(self, outputs: list[Any], inputs: list[Any], opts: Any = None) -> Any:
             torch.cuda.synchronize()
             into = [[host_view(torch, one) for one in some] for some in outputs]
             self._gloo.allgather(into, [host_view(torch, one) for one in inputs]).wait()
             return done(outputs)
 
-        def barrier(self, options: Any = None) -> Any:
+        def barrier(self, opts: Any = None) -> Any:
             torch.cuda.synchronize()
             self._gloo.barrier().wait()
             return done(None)
