@@ -128,15 +128,17 @@ def without_and_with(script: Path, change: str, folder: Path) -> tuple[list[floa
     return before, after
 
 
-def report(script: Path, folder: Path) -> dict[str, Any]:
-    """What `gpumon run` says about a script."""
+def report(script: Path, folder: Path, most_steps: int | None = None) -> dict[str, Any]:
+    """What `gpumon run` says about a script, or about its first steps."""
     (folder / "rings").mkdir(exist_ok=True)
     target = folder / f"{script.stem}.report.json"
-    places = {"GPUMON_DIR": str(folder / "rings"), "XDG_STATE_HOME": str(folder / "state")}
+    own = {"GPUMON_DIR": str(folder / "rings"), "XDG_STATE_HOME": str(folder / "state")}
+    if most_steps:
+        own["GPUMON_MAX_STEPS"] = str(most_steps)
     command = [sys.executable, "-m", "monitor.cli.main", "run", "--no-summary", "--json", str(target), "--"]
     subprocess.run(
         [*command, sys.executable, str(script)],
-        env={**os.environ, **places, "OMP_NUM_THREADS": "1"},
+        env={**os.environ, **own, "OMP_NUM_THREADS": "1"},
         cwd=ROOT,
         capture_output=True,
         timeout=PATIENCE,
