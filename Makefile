@@ -58,7 +58,7 @@ timed: $(STAMP)
 	$(TIMED) -m timed --junitxml=out/tests/timed.xml || $(AGAIN)
 
 brief: $(STAMP)
-	$(TOGETHER) -m 'not slow and not timed'
+	$(TOGETHER) -m 'not slow' tests/unit tests/tui
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

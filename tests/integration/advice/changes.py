@@ -87,6 +87,10 @@ def _watched(self, *args, **kwargs):
     if len(_losses) > int(steps):
         _end()
     return _backward(self, *args, **kwargs)
+def _end():
+    with open(sys.argv[0] + ".losses", "w") as out:
+        json.dump(_losses, out)
+    os._exit(0)
 torch.Tensor.backward = _watched
 for script in scripts:
     child = os.fork()
@@ -98,7 +102,8 @@ for script in scripts:
         except BaseException:
             traceback.print_exc()
         os._exit(1)
-    os.waitpid(child, 0)
+    if os.waitpid(child, 0)[1]:
+        sys.exit(script + " failed")
 """
 """Runs scripts one after the other, each in a process that has torch and the same random numbers, and records
 the losses of their first steps, or of all of a shorter script."""
@@ -114,9 +119,8 @@ def losses(folder: Path, *scripts: Path, steps: int = 40) -> list[list[float]]:
         text=True,
         timeout=PATIENCE,
     )
-    targets = [Path(f"{script}.losses") for script in scripts]
-    assert all(target.exists() for target in targets), done.stderr[-2000:]
-    return [json.loads(target.read_text()) for target in targets]
+    assert done.returncode == 0, done.stderr[-2000:]
+    return [json.loads(Path(f"{script}.losses").read_text()) for script in scripts]
 
 
 def without_and_with(script: Path, change: str, folder: Path) -> tuple[list[float], list[float]]:
@@ -129,15 +133,17 @@ def without_and_with(script: Path, change: str, folder: Path) -> tuple[list[floa
     return before, after
 
 
-def report(script: Path, folder: Path) -> dict[str, Any]:
-    """What `gpumon run` says about a script."""
+def report(script: Path, folder: Path, most_steps: int | None = None) -> dict[str, Any]:
+    """What `gpumon run` says about a script, or about its first steps."""
     (folder / "rings").mkdir(exist_ok=True)
     target = folder / f"{script.stem}.report.json"
-    places = {"GPUMON_DIR": str(folder / "rings"), "XDG_STATE_HOME": str(folder / "state")}
+    own = {"GPUMON_DIR": str(folder / "rings"), "XDG_STATE_HOME": str(folder / "state")}
+    if most_steps:
+        own["GPUMON_MAX_STEPS"] = str(most_steps)
     command = [sys.executable, "-m", "monitor.cli.main", "run", "--no-summary", "--json", str(target), "--"]
     subprocess.run(
         [*command, sys.executable, str(script)],
-        env={**os.environ, **places, "OMP_NUM_THREADS": "1"},
+        env={**os.environ, **own, "OMP_NUM_THREADS": "1"},
         cwd=ROOT,
         capture_output=True,
         timeout=PATIENCE,
