@@ -235,7 +235,7 @@ function draw(snapshot) {
   section("runs", live.length ? "Runs" : "Last runs", "cards wide", snapshot.runs.length ? runs.map(runCard) : [emptyCard()]);
   const names = new Set(snapshot.gpus.map((gpu) => gpu.name));
   const card = (gpu) => gpuCard(gpu, names.size === 1);
-  const title = ["GPUs", names.size === 1 ? [...names][0] : null, snapshot.source.kind === "simulated" ? "simulated" : null];
+  const title = ["GPUs", names.size === 1 ? [...names][0] : null, snapshot.source.kind === "simulated" && ![...names].join().includes("simulated") ? "simulated" : null];
   section("gpus", title.filter(Boolean).join(" · "), "cards", gpus.filter((gpu) => !idle(gpu)).map(card), gpus.filter(idle).map(card), "idle");
   section("machine", "Host", "cards wide", [hostCard(snapshot.host)]);
 }
