@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
+from trainers.graph.layer import Neighbours, listed_graph_layer
 from trainers.graph.options import GraphConfig
 
 
@@ -19,7 +20,9 @@ class GraphLayer(nn.Module):
         super().__init__()
         self.own, self.near = nn.Linear(width, width), nn.Linear(width, width, bias=False)
 
-    def forward(self, h: Tensor, graph: Tensor, k: int) -> Tensor:
+    def forward(self, h: Tensor, graph: Tensor | Neighbours, k: int) -> Tensor:
+        if isinstance(graph, Neighbours):
+            return listed_graph_layer(h, self.own.weight, self.own.bias, self.near.weight, graph)
         if graph.is_floating_point():
             mean = torch.bmm(graph, h)
         else:
@@ -69,7 +72,7 @@ class GraphForecaster(nn.Module):
         nn.init.zeros_(self.head.weight)  # an untrained model repeats the last value: better only counts
         nn.init.zeros_(self.head.bias)
 
-    def forward(self, x: Tensor, graph: Tensor) -> Tensor:
+    def forward(self, x: Tensor, graph: Tensor | Neighbours) -> Tensor:
         h = self.lift(x)
         for layer in self.encoder:
             h = self._run(layer, h, graph, self.k)
