@@ -30,7 +30,7 @@ from trainers.engine.records import Records
 from trainers.engine.state import Position, Result, SteadyClock
 from trainers.errors import EXIT_FAILED, TrainerError
 from trainers.recipe import Recipe
-from trainers.tuning import memory, products
+from trainers.tuning import heap, memory, products
 from trainers.tuning.compiling import compile_model, fall_back
 from trainers.tuning.optimizers import Clipper, make_optimizer
 from trainers.tuning.precision import Precision
@@ -60,6 +60,8 @@ class Trainer:
         recipe.split_validation = not self.world.sharded  # a shard's forward needs all ranks at once
         if recipe.split_validation:
             self.data.validation.plan.share(self.world.rank, self.world.size)
+        if recipe.on("keep_memory") and self.device.type == "cpu" and not config.use_memory_optimizer:
+            heap.keep_freed_memory()
         products.choose(recipe, self.data)
         self.model = recipe.build_model().to(self.device)
         mode = config.compile_mode or recipe.compile_mode

@@ -140,13 +140,13 @@ class GraphRecipe(Recipe[GraphConfig]):
         return GraphForecaster(self.channels, self.config, lean=self.on("lean_attention"))
 
     def loss(self, model: nn.Module, batch: Batch) -> Tensor:
-        error: Tensor = model(batch["x"], _graph(batch, self.device)).float() - batch["y"]
+        error: Tensor = model(batch["x"], graph_of(batch, self.device)).float() - batch["y"]
         return (error.square() * self.need).mean()
 
     def evaluate(self, model: nn.Module, source: BatchSource) -> dict[str, float]:
         means = Means(self.device)
         for batch in source.epoch(0):
-            predicted = model(batch["x"].to(self.device), _graph(batch, self.device)).float()
+            predicted = model(batch["x"].to(self.device), graph_of(batch, self.device)).float()
             error = predicted - batch["y"].to(self.device)
             means.add("square", error.square())
             means.add("absolute", error.abs())
@@ -168,7 +168,7 @@ class GraphRecipe(Recipe[GraphConfig]):
         for number, batch in enumerate(self.train.epoch(epoch)):
             if number == batches:
                 break
-            predicted = model(batch["x"].to(self.device), _graph(batch, self.device)).float()
+            predicted = model(batch["x"].to(self.device), graph_of(batch, self.device)).float()
             total += (predicted - batch["y"].to(self.device)).abs().mean(dim=0)
         total = self.world.mean(total)
         target = total / total.mean().clamp(min=1e-12)
@@ -188,7 +188,7 @@ class GraphRecipe(Recipe[GraphConfig]):
         self.need.copy_(state["need"])
 
 
-def _graph(batch: Batch, device: torch.device) -> Tensor | Neighbours:
+def graph_of(batch: Batch, device: torch.device) -> Tensor | Neighbours:
     """The batch's graphs in the form the model's layers take."""
     if "near" in batch:
         return numbered(batch["near"], batch["far"], batch["far_counts"])
