@@ -116,6 +116,7 @@ LADDERS = (
         ),
         tolerance=2e-3,
         settled_later=(
+            "sums over neighbour lists instead of a dense table, after ×2.0–2.4 at default size",
             "window 96 instead of 64 and 16 generated channels instead of 8, after ×2.3–2.9",
             "the head begins at zero, so that an untrained model repeats the last value",
         ),
@@ -148,6 +149,12 @@ def ends(ladder: Ladder) -> list[Row]:
 def defaults(ladder: Ladder) -> list[Row]:
     """What is measured at the default size: the rungs, and number formats beside them."""
     return [*ends(ladder), BF16]
+
+
+SETTLED_FOR_ALL = (
+    "best keeps freed memory for the next step, so each row runs in a process of its own; no longer in one",
+)
+"""Changes after results were seen that concern every recipe."""
 
 
 def settings(ladder: Ladder) -> tuple[object, ...]:
