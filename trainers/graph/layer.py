@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional as F
 
 
 class Neighbours(NamedTuple):
@@ -70,3 +71,15 @@ def listed_graph_layer(h: Tensor, own: Tensor, bias: Tensor, near: Tensor, graph
     """The function above, called as one calls a function."""
     out: Tensor = ListedGraphLayer.apply(h, own, bias, near, graph)  # type: ignore[no-untyped-call]
     return out
+
+
+def first_graph_layer(
+    x: Tensor, lift: nn.Linear, own: Tensor, bias: Tensor, near: Tensor, graph: Neighbours
+) -> Tensor:
+    """The layer after `lift`, from the raw columns: lift, own and near in a row are one narrow product, and
+    means of raw columns need no gradient."""
+    flat, share = x.reshape(-1, x.shape[-1]), len(graph.begins) / len(graph.near)
+    columns = torch.cat([flat, _sums(flat, graph.near, graph.begins).mul_(share)], dim=1)
+    weight = torch.cat([own @ lift.weight, near @ lift.weight], dim=1)
+    active = F.relu(F.linear(columns, weight, bias + (own + near) @ lift.bias))
+    return (active + lift(flat)).view(*x.shape[:-1], -1)

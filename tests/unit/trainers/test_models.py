@@ -68,6 +68,21 @@ def test_a_layer_over_neighbour_lists_equals_the_plain_one() -> None:
         assert torch.allclose(one, two)
 
 
+def test_a_forecast_over_neighbour_lists_equals_the_plain_one() -> None:
+    torch.manual_seed(0)
+    config = GraphConfig(window_size=9, time_k=2, hidden_channels=8)
+    model = GraphForecaster(3, config).double()
+    nn.init.normal_(model.head.weight)  # it begins at zero, which would hide the rest
+    near = torch.rand(4, 9, 9).topk(2).indices.to(torch.int16)
+    x = torch.randn(4, 9, 3, dtype=torch.double)
+    graphs = knn.adjacency_of(near).double(), numbered(near, *knn.reversed_lists(near))
+    outs = [model(x, graph) for graph in graphs]
+    assert torch.allclose(*outs)
+    gradients = [torch.autograd.grad(out.square().sum(), list(model.parameters())) for out in outs]
+    for one, two in zip(*gradients, strict=True):
+        assert torch.allclose(one, two)
+
+
 def test_the_masked_loss_equals_the_one_hot_loss() -> None:
     logits = torch.randn(2, 4, 6, 5, requires_grad=True)
     labels = torch.randint(0, 4, (2, 6, 5))
