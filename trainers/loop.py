@@ -254,9 +254,10 @@ class Trainer:
         if math.isfinite(loss):
             return loss
         kept = f"; {self.records.last} is from before" if self.records.last.exists() else ""
+        mixed = ", or without mixed precision: --no-use_amp" if self.precision.mixed else ""
         raise TrainerError(
             f"the loss became {loss} at step {self.at.step}{kept}",
-            hint="a lower --lr, --clip_norm 1.0, or without mixed precision: --no-use_amp",
+            hint=f"a lower --lr, or --clip_norm 1.0{mixed}",
             code=EXIT_FAILED,
         )
 
