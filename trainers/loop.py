@@ -30,7 +30,7 @@ from trainers.engine.records import Records
 from trainers.engine.state import Position, Result, SteadyClock
 from trainers.errors import EXIT_FAILED, TrainerError
 from trainers.recipe import Recipe
-from trainers.tuning import memory, products
+from trainers.tuning import heap, memory, products
 from trainers.tuning.compiling import compile_model, fall_back
 from trainers.tuning.optimizers import Clipper, make_optimizer
 from trainers.tuning.precision import Precision
@@ -60,6 +60,8 @@ class Trainer:
         recipe.split_validation = not self.world.sharded  # a shard's forward needs all ranks at once
         if recipe.split_validation:
             self.data.validation.plan.share(self.world.rank, self.world.size)
+        if recipe.on("keep_memory") and self.device.type == "cpu" and not config.use_memory_optimizer:
+            heap.keep_freed_memory()
         products.choose(recipe, self.data)
         self.model = recipe.build_model().to(self.device)
         mode = config.compile_mode or recipe.compile_mode
@@ -252,9 +254,10 @@ class Trainer:
         if math.isfinite(loss):
             return loss
         kept = f"; {self.records.last} is from before" if self.records.last.exists() else ""
+        mixed = ", or without mixed precision: --no-use_amp" if self.precision.mixed else ""
         raise TrainerError(
             f"the loss became {loss} at step {self.at.step}{kept}",
-            hint="a lower --lr, --clip_norm 1.0, or without mixed precision: --no-use_amp",
+            hint=f"a lower --lr, or --clip_norm 1.0{mixed}",
             code=EXIT_FAILED,
         )
 

@@ -16,7 +16,7 @@ import types
 import typing
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import yaml
 
@@ -75,9 +75,16 @@ def plain_type(hint: Any) -> tuple[type, tuple[Any, ...] | None]:
     return hint, None
 
 
+class OneSentence(argparse.ArgumentParser):
+    """Says what is wrong, without the list of all options before it."""
+
+    def error(self, message: str) -> NoReturn:
+        raise TrainerError(message, hint="--help lists the options")
+
+
 def build_parser(cls: type, prog: str, description: str) -> argparse.ArgumentParser:
     """A parser with one option per field; what is not given stays out of the namespace."""
-    parser = argparse.ArgumentParser(
+    parser = OneSentence(
         prog=prog,
         description=description,
         argument_default=argparse.SUPPRESS,

@@ -50,7 +50,10 @@ RESIDENT = Optimization(
 CHANNELS_LAST = Optimization(
     name="channels_last", seed="beyond", rung="best", text="channels-last convolutions", measured=True
 )
-COMMON = (WORKERS, THROTTLE, SET_TO_NONE, PINNED, TF32, AMP, COMPILE, FUSED)
+KEEP_MEMORY = Optimization(
+    name="keep_memory", seed="beyond", rung="best", text="freed memory kept for the next step (on a CPU)"
+)
+COMMON = (WORKERS, THROTTLE, SET_TO_NONE, PINNED, TF32, AMP, COMPILE, FUSED, KEEP_MEMORY)
 
 
 FLAGS = {"cache_data": "cache_data", "use_amp": "amp", "use_torch_compile": "compile", "pin_memory": "pinned"}

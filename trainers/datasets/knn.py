@@ -72,6 +72,17 @@ def adjacency_of(neighbours: Tensor) -> Tensor:
     return dense.scatter_(2, neighbours.long(), 1.0 / k)
 
 
+def reversed_lists(neighbours: Tensor, *, chunk: int = 512) -> tuple[Tensor, Tensor]:
+    """For each node: those who have it as a neighbour, one after the other, and how many they are."""
+    _, window, k = neighbours.shape
+    lists, counts = [], []
+    for part in torch.split(neighbours.flatten(1), chunk):
+        lists.append((part.argsort(dim=1, stable=True) // k).to(torch.int16))
+        zeros = torch.zeros(len(part), window, dtype=torch.int16, device=part.device)
+        counts.append(zeros.scatter_add_(1, part.long(), torch.ones_like(part)))
+    return torch.cat(lists), torch.cat(counts)
+
+
 class GraphCache:
     """Neighbours of every window on disk, in `graph_cache/`.
 

@@ -225,6 +225,8 @@ def _read_npz(path: Path) -> Table:
 
 
 def _reason(error: Exception) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return "not text in UTF-8; save it as UTF-8"
     text = str(error).splitlines()[0] if str(error) else type(error).__name__
     # numpy's own words would advise to execute the file's content
     return "it holds Python objects, not numbers" if "allow_pickle" in text else text

@@ -25,7 +25,7 @@ from trainers.engine import checkpoint
 from trainers.engine.state import WARM_UP_BATCHES
 from trainers.graph.data import synthetic_series
 from trainers.graph.options import GraphConfig
-from trainers.graph.recipe import GraphRecipe, _graph
+from trainers.graph.recipe import GraphRecipe, graph_of
 from trainers.loop import Trainer
 from trainers.tuning import cuda
 from trainers.tuning.peak import peak_bytes
@@ -72,6 +72,7 @@ def model_figures(device: torch.device, *, light: bool, checkpointing: bool) -> 
         use_gradient_checkpoint=checkpointing,
         monitor=False,
         quiet=True,
+        ablate="keep_memory",  # or inference would hold what training held
         out=tempfile.gettempdir(),
     )
     checkpoint.seed_everything(0)
@@ -81,14 +82,15 @@ def model_figures(device: torch.device, *, light: bool, checkpointing: bool) -> 
     training_peak = peak_bytes(lambda: trainer.train_steps(3), device)
     step = timed(lambda: trainer.train_steps(1), 9)
     batch = next(iter(trainer.data.train.epoch(0)))
-    single = {key: value[:1] for key, value in batch.items()}
+    trainer.data.train.plan.batch_size = 1
+    single = next(iter(trainer.data.train.epoch(0)))
     trainer.model.train()
     kept = saved_bytes(lambda: recipe.loss(trainer.model, batch))
     trainer.model.eval()
     with torch.no_grad():
-        inference_peak = peak_bytes(lambda: trainer.model(batch["x"], _graph(batch)), device)
-        latency = timed(lambda: trainer.model(single["x"], _graph(single)), 15)
-        whole = timed(lambda: trainer.model(batch["x"], _graph(batch)), 9)
+        inference_peak = peak_bytes(lambda: trainer.model(batch["x"], graph_of(batch, device)), device)
+        latency = timed(lambda: trainer.model(single["x"], graph_of(single, device)), 15)
+        whole = timed(lambda: trainer.model(batch["x"], graph_of(batch, device)), 9)
     rate = config.batch_size / step
     return {
         "parameters": sum(p.numel() for p in trainer.model.parameters()),

@@ -19,6 +19,7 @@ from trainers.datasets.scaler import StandardScaler
 from trainers.datasets.source import Batch, BatchSource, LoaderSource, ResidentSource
 from trainers.errors import TrainerError
 from trainers.graph.data import GraphWindows, synthetic_series
+from trainers.graph.layer import Neighbours, numbered
 from trainers.graph.model import GraphForecaster
 from trainers.graph.options import GraphConfig, apply_tier
 from trainers.metrics import Means, mean_of
@@ -40,6 +41,13 @@ class GraphRecipe(Recipe[GraphConfig]):
         *rungs.COMMON,
         rungs.Optimization(
             name="resident", seed="beyond", rung="best", text="batched kNN, graphs and windows resident"
+        ),
+        rungs.Optimization(
+            name="neighbour_sums",
+            seed="beyond",
+            rung="best",
+            text="sums over neighbour lists, forth and back (on a CPU)",
+            measured=True,
         ),
         rungs.Optimization(
             name="dense",
@@ -110,26 +118,35 @@ class GraphRecipe(Recipe[GraphConfig]):
         begin = torch.from_numpy(starts).to(device)
         graphs = knn.neighbours_batched(torch.from_numpy(rows).to(device), begin, size, self.config.time_k)
         store = windows.WindowStore(rows, size, device)
+        back = knn.reversed_lists(graphs) if self._listed else None
 
         def gather(items: Tensor) -> Batch:
             at, near = begin.index_select(0, items), graphs.index_select(0, items)
             batch = {"x": store.gather(at), "y": store.rows.index_select(0, at + size)}
-            batch.update({"graph": knn.adjacency_of(near)} if self.on("dense") else {"edges": _edges(near)})
-            return batch
+            if back is not None and self._listed:
+                far, counts = (part.index_select(0, items) for part in back)
+                return batch | {"near": near, "far": far, "far_counts": counts}
+            return batch | (
+                {"graph": knn.adjacency_of(near)} if self.on("dense") else {"edges": _edges(near)}
+            )
 
         return ResidentSource(gather, plan, device)
+
+    @property
+    def _listed(self) -> bool:
+        return self.on("neighbour_sums") and self.device.type == "cpu" and not self.on("amp")
 
     def build_model(self) -> nn.Module:
         return GraphForecaster(self.channels, self.config, lean=self.on("lean_attention"))
 
     def loss(self, model: nn.Module, batch: Batch) -> Tensor:
-        error: Tensor = model(batch["x"], _graph(batch)).float() - batch["y"]
+        error: Tensor = model(batch["x"], graph_of(batch, self.device)).float() - batch["y"]
         return (error.square() * self.need).mean()
 
     def evaluate(self, model: nn.Module, source: BatchSource) -> dict[str, float]:
         means = Means(self.device)
         for batch in source.epoch(0):
-            predicted = model(batch["x"].to(self.device), _graph(batch).to(self.device)).float()
+            predicted = model(batch["x"].to(self.device), graph_of(batch, self.device)).float()
             error = predicted - batch["y"].to(self.device)
             means.add("square", error.square())
             means.add("absolute", error.abs())
@@ -151,7 +168,7 @@ class GraphRecipe(Recipe[GraphConfig]):
         for number, batch in enumerate(self.train.epoch(epoch)):
             if number == batches:
                 break
-            predicted = model(batch["x"].to(self.device), _graph(batch).to(self.device)).float()
+            predicted = model(batch["x"].to(self.device), graph_of(batch, self.device)).float()
             total += (predicted - batch["y"].to(self.device)).abs().mean(dim=0)
         total = self.world.mean(total)
         target = total / total.mean().clamp(min=1e-12)
@@ -171,9 +188,12 @@ class GraphRecipe(Recipe[GraphConfig]):
         self.need.copy_(state["need"])
 
 
-def _graph(batch: Batch) -> Tensor:
+def graph_of(batch: Batch, device: torch.device) -> Tensor | Neighbours:
+    """The batch's graphs in the form the model's layers take."""
+    if "near" in batch:
+        return numbered(batch["near"], batch["far"], batch["far_counts"])
     graph: Tensor = batch["graph"] if "graph" in batch else batch["edges"]
-    return graph
+    return graph.to(device)
 
 
 def _edges(neighbours: Tensor) -> Tensor:

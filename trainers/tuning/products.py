@@ -26,7 +26,7 @@ from trainers.tuning import trial
 if TYPE_CHECKING:
     from trainers.recipe import Data, Recipe
 
-RULE = 2
+RULE = 3
 """Goes up when the way of choosing changes: older choices are then measured again."""
 WORTH_OFFERING = 1.1
 WITHOUT_BFLOAT16 = ("SSE41", "AVX", "AVX2", "AVX2_VNNI", "AVX512_CORE", "AVX512_CORE_VNNI")

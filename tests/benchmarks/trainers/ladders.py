@@ -116,6 +116,7 @@ LADDERS = (
         ),
         tolerance=2e-3,
         settled_later=(
+            "sums over neighbour lists instead of a dense table, after ×2.0–2.4 at default size",
             "window 96 instead of 64 and 16 generated channels instead of 8, after ×2.3–2.9",
             "the head begins at zero, so that an untrained model repeats the last value",
         ),
@@ -150,6 +151,12 @@ def defaults(ladder: Ladder) -> list[Row]:
     return [*ends(ladder), BF16]
 
 
+SETTLED_FOR_ALL = (
+    "best keeps freed memory for the next step, so each row runs in a process of its own; no longer in one",
+)
+"""Changes after results were seen that concern every recipe."""
+
+
 def settings(ladder: Ladder) -> tuple[object, ...]:
     """What a measurement depends on; a page's words are not among it."""
     return ladder.small, ladder.steps, ladder.tolerance, defaults(ladder), rows(ladder), COMPILED
@@ -170,7 +177,7 @@ def rows(ladder: Ladder) -> list[Row]:
     found += [document, Row(WITH_WORKERS, "S0.4 S1.2 S4.3", {"rung": "document"})]
     for item in items:
         if item.rung == "best":
-            needs = ",+resident" if item.name == "dense" else ""
+            needs = ",+resident" if item.name in ("dense", "neighbour_sums") else ""
             options = {**document.options, "ablate": f"+{item.name}{needs}"}
             found.append(Row(f"document + {item.text}", item.seed, options))
     return [*found, best, *ladder.extra]

@@ -6,8 +6,10 @@ The kind of CPU is set by the environment before torch is loaded; generated data
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from tests.benchmarks.trainers.ladders import (
     ends,
     rows,
 )
+from tests.benchmarks.trainers.subject import Apart
 from trainers.tuning import products
 
 
@@ -33,7 +36,14 @@ def size_figures(
 ) -> dict[str, Any]:
     """The figures of these rows at the small or the default size."""
     size: dict[str, Any] = ladder.small if which == "small" else {}
-    subjects = [measure.build(ladder, row, size, folder) for row in chosen]
+    with contextlib.ExitStack() as stack:
+        subjects = [stack.enter_context(closing(Apart(ladder, row, size, folder))) for row in chosen]
+        return _figures(ladder, subjects, which, size, seconds)
+
+
+def _figures(
+    ladder: Ladder, subjects: list[Apart], which: str, size: dict[str, Any], seconds: float
+) -> dict[str, Any]:
     difference = measure.check_equal(subjects, ladder.tolerance)
     measure.measure_steps(subjects, ladder.steps[which], seconds)
     measure.measure_data(subjects, ladder.steps[which], seconds / 4)
@@ -43,16 +53,18 @@ def size_figures(
     found = {
         "size": size,
         "largest_loss_difference": difference,
-        "on_in_best": sorted(best.trainer.recipe.switches),
-        "arithmetic": measure.arithmetic(subjects[0]),
+        "on_in_best": best.facts["switches"],
+        "arithmetic": subjects[0].ask("arithmetic"),
         "over_document": [round(value, 3) for value in above],
         "rows": [row_figures(subject, subjects[0]) for subject in subjects],
     }
-    measure.close(subjects)
+    if which == "default":
+        marked = [by_label[row.label] for row in ends(ladder)]
+        found["phases"] = {s.row.label: s.ask("phases", 4 * ladder.steps[which]) for s in marked}
     return found
 
 
-def row_figures(subject: measure.Subject, first: measure.Subject) -> dict[str, Any]:
+def row_figures(subject: Apart, first: Apart) -> dict[str, Any]:
     row: Row = subject.row
     low, ratio, high = measure.interval(first.step_seconds, subject.step_seconds)
     data_low, data_ratio, data_high = measure.interval(first.data_seconds, subject.data_seconds)
@@ -70,33 +82,25 @@ def row_figures(subject: measure.Subject, first: measure.Subject) -> dict[str, A
     }
 
 
-def default_part(ladder: Ladder, folder: Path, seconds: float) -> dict[str, Any]:
-    """The headline, and where the time of each rung goes."""
-    found = size_figures(ladder, defaults(ladder), "default", folder, seconds)
-    found["phases"] = {row.label: measure.phases(ladder, row, {}, folder) for row in ends(ladder)}
-    return found
-
-
 def compile_part(ladder: Ladder, folder: Path, seconds: float) -> dict[str, Any]:
     """torch.compile over best: what it gains, what it costs before the first step."""
-    best, compiled = (measure.build(ladder, row, {}, folder) for row in (ends(ladder)[-1], COMPILED))
-    report = compiled.trainer.compiled
-    subjects = [best, compiled]
-    measure.measure_steps(subjects, ladder.steps["default"], seconds / 2)
+    with (
+        closing(Apart(ladder, ends(ladder)[-1], {}, folder)) as best,
+        closing(Apart(ladder, COMPILED, {}, folder)) as compiled,
+    ):
+        measure.measure_steps([best, compiled], ladder.steps["default"], seconds / 2)
     low, ratio, high = measure.interval(best.step_seconds, compiled.step_seconds)
-    samples = best.trainer.config.batch_size
+    samples = best.facts["batch_size"]
     saved = samples * (measure.median(best.step_seconds) - measure.median(compiled.step_seconds))
-    extra = compiled.build_seconds - best.build_seconds
-    found = {
-        "in_effect": report.failed is None and report.graphs > 0,
-        "said": report.sentence(),
+    extra = compiled.facts["build_seconds"] - best.facts["build_seconds"]
+    return {
+        "in_effect": compiled.facts["compiled"],
+        "said": compiled.facts["said"],
         "compile_seconds": round(extra, 1),
         "ratio": round(ratio, 3),
         "interval": [round(low, 3), round(high, 3)],
         "steps_to_pay": round(extra / saved) if saved > 0 else None,
     }
-    measure.close(subjects)
-    return found
 
 
 def main(name: str, what: str, seconds: float, folder: Path) -> int:
@@ -104,7 +108,7 @@ def main(name: str, what: str, seconds: float, folder: Path) -> int:
     torch.set_num_threads(1)
     ladder = next(ladder for ladder in LADDERS if ladder.name == name)
     if what == "default":
-        found = default_part(ladder, folder, seconds)
+        found = size_figures(ladder, defaults(ladder), "default", folder, seconds)
     elif what == "compile":
         found = compile_part(ladder, folder, seconds)
     else:

@@ -99,7 +99,7 @@ def fingerprint(recipe: str, settings: object) -> str:
     here, trainers = Path(__file__).parent, ROOT / "trainers"
     folders = [trainers / name for name in ("datasets", "engine", "tuning", recipe)]
     files = [*trainers.glob("*.py"), *(path for folder in folders for path in folder.glob("*.py"))]
-    files += [here / f"{name}.py" for name in ("measure", "one")]
+    files += [here / f"{name}.py" for name in ("measure", "one", "subject")]
     digest = hashlib.sha256(repr(settings).encode())
     for path in sorted(files):
         digest.update(path.read_bytes())

@@ -56,12 +56,22 @@ def test_zero_is_one_sentence_and_exit_code_2(
     assert said.startswith(f"trainers.{name}: --{option} must be") and said.count("\n") == 1
 
 
+@pytest.mark.parametrize("words", [["--batch_size", "x"], ["--amp_dtype", "int8"], ["--nonsense"]])
+def test_an_option_that_cannot_be_read_is_one_sentence(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(find("tcn"), ["--synthetic", *words]) == EXIT_USAGE
+    said = capsys.readouterr().err
+    assert words[0] in said.splitlines()[0] and "usage" not in said and said.count("\n") <= 3
+
+
 def test_a_diverged_run_names_no_checkpoint_that_does_not_exist(tmp_path: Path) -> None:
     trainer = make("sequence", tmp_path, lr=1e9, epochs=50, log_every=1)
     with pytest.raises(TrainerError, match="the loss became") as caught:
         trainer.fit()
     assert caught.value.code == EXIT_FAILED
     assert ("last.pt" in caught.value.sentence) == (tmp_path / "sequence" / "last.pt").exists()
+    assert "--no-use_amp" not in (caught.value.hint or "")  # nothing was in mixed precision
 
 
 # ── checkpoints ──

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.benchmarks import trainers as benchmark
-from tests.benchmarks.trainers.ladders import LADDERS, settings
+from tests.benchmarks.trainers.ladders import LADDERS, defaults, settings
 from tests.benchmarks.trainers.slices import Part, Slices, fingerprint
 
 
@@ -50,6 +50,35 @@ def test_every_recipe_has_its_parts_on_both_kinds_of_cpu(tmp_path: Path) -> None
     names = [part.name for ladder in LADDERS for part in benchmark.parts_of(ladder, 1.0, tmp_path)]
     assert len(set(names)) == len(names) == 5 * 2 * 3
     assert "tom500-avx2-default" in names and "tcn-all-small" in names
+
+
+def test_a_page_is_written_when_the_default_sizes_are_there(tmp_path: Path) -> None:
+    # GIVEN figures of the default sizes, and nothing else
+    ladder = LADDERS[0]
+    rates = [100.0, 200.0, 500.0, 600.0]
+    rows = [
+        {"label": row.label, "samples_per_second": rate, "data_samples_per_second": 1000.0,
+         "ratio": rate / 100, "interval": [rate / 101, rate / 99]}
+        for row, rate in zip(defaults(ladder), rates, strict=True)
+    ]  # fmt: skip
+    figures = {
+        "machine": {"cpu": "a CPU"},
+        "rows": rows,
+        "on_in_best": ["fused"],
+        "largest_loss_difference": 1e-7,
+        "over_document": [2.4, 2.5, 2.6],
+        "arithmetic": {"operations_a_sample": 1.0, "operations_a_second": 1000.0},
+        "phases": {},
+    }
+    all_parts = [
+        Part(part.name, part.code, lambda: figures, 1.0) for part in benchmark.parts_of(ladder, 1.0, tmp_path)
+    ]
+    slices = Slices(tmp_path / "kept")
+    assert slices.measure([part for part in all_parts if part.name.endswith("default")])
+    # THEN the page has them, the goal is judged, and what is missing is called so
+    assert benchmark.write(ladder, slices, all_parts, tmp_path)
+    page = (tmp_path / "trainers_tcn.md").read_text(encoding="utf-8")
+    assert "| ×4.0 | ×5.00 |" in page and page.count("not measured with this code yet") == 4
 
 
 def test_another_recipe_or_size_is_other_code() -> None:

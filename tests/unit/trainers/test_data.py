@@ -223,6 +223,14 @@ def test_every_way_to_build_a_graph_finds_the_same_neighbours() -> None:
         assert (np.sort(knn.neighbours_numpy(window, 5), 1) == np.sort(found, 1)).all()
 
 
+def test_reversed_lists_name_those_who_have_a_node_as_their_neighbour() -> None:
+    near = torch.tensor([[[1, 2], [0, 2], [0, 1]], [[1, 2], [2, 0], [1, 0]]], dtype=torch.int16)
+    far, counts = knn.reversed_lists(near, chunk=1)
+    for window, lists, sizes in zip(near, far, counts, strict=True):
+        for node, members in enumerate(torch.split(lists, sizes.tolist())):
+            assert members.tolist() == [i for i, own in enumerate(window) if node in own]
+
+
 def test_the_graph_cache_rebuilds_when_data_or_parameters_change(tmp_path: Path) -> None:
     rows, starts = np.random.default_rng(0).normal(size=(40, 3)), np.arange(20)
 

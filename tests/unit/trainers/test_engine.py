@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import platform
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -265,3 +268,27 @@ def test_an_interrupted_group_leaves_no_losses_behind(tmp_path: Path) -> None:
     trainer.recipe.loss = second_fails  # type: ignore[method-assign]
     result = trainer.fit()
     assert len(result.losses) == len(calls) - 2
+
+
+PAGES = """
+import resource, torch
+from trainers.tuning.heap import keep_freed_memory
+
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(20):
+        torch.ones(2**26, dtype=torch.uint8)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+given_back = faults()
+assert keep_freed_memory()
+faults()  # small blocks take a piece of it at first
+print(given_back, faults())
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the setting is glibc's")
+def test_kept_memory_is_not_mapped_again() -> None:
+    done = subprocess.run([sys.executable, "-c", PAGES], capture_output=True, text=True, check=True)
+    given_back, kept = map(int, done.stdout.split())
+    assert kept < given_back / 10

@@ -15,7 +15,9 @@ from torch.nn import functional as F
 
 from tests.unit.trainers.helpers import make
 from trainers import options
-from trainers.graph.model import GraphForecaster
+from trainers.datasets import knn
+from trainers.graph.layer import numbered
+from trainers.graph.model import GraphForecaster, GraphLayer
 from trainers.graph.options import GraphConfig, apply_tier
 from trainers.metrics import Means, confusion, dice_scores, mean_of, retrieval
 from trainers.sequence.evaluation import evaluate_by_batch, evaluate_model, extract_attention_importance
@@ -43,6 +45,41 @@ def test_the_copy_free_convolution_equals_the_librarys(dilation: int, with_resid
     for one, two in zip(
         torch.autograd.grad(fast, inputs, upstream), torch.autograd.grad(plain, inputs, upstream), strict=True
     ):
+        assert torch.allclose(one, two)
+
+
+def test_a_layer_over_neighbour_lists_equals_the_plain_one() -> None:
+    # GIVEN random graphs, where some nodes are nobody's neighbour
+    torch.manual_seed(0)
+    near = torch.rand(3, 7, 7).topk(2).indices.to(torch.int16)
+    layer = GraphLayer(4).double()
+    h = torch.randn(3, 7, 4, dtype=torch.double, requires_grad=True)
+    graphs = {
+        "dense": knn.adjacency_of(near).double(),
+        "listed": numbered(near, *knn.reversed_lists(near)),
+    }
+    # WHEN both forms go forth and back
+    inputs, upstream = [h, *layer.parameters()], torch.randn_like(h)
+    outs = [layer(h, graph, 2) for graph in graphs.values()]
+    gradients = [torch.autograd.grad(out, inputs, upstream) for out in outs]
+    # THEN values and all gradients are equal
+    assert torch.allclose(*outs)
+    for one, two in zip(*gradients, strict=True):
+        assert torch.allclose(one, two)
+
+
+def test_a_forecast_over_neighbour_lists_equals_the_plain_one() -> None:
+    torch.manual_seed(0)
+    config = GraphConfig(window_size=9, time_k=2, hidden_channels=8)
+    model = GraphForecaster(3, config).double()
+    nn.init.normal_(model.head.weight)  # it begins at zero, which would hide the rest
+    near = torch.rand(4, 9, 9).topk(2).indices.to(torch.int16)
+    x = torch.randn(4, 9, 3, dtype=torch.double)
+    graphs = knn.adjacency_of(near).double(), numbered(near, *knn.reversed_lists(near))
+    outs = [model(x, graph) for graph in graphs]
+    assert torch.allclose(*outs)
+    gradients = [torch.autograd.grad(out.square().sum(), list(model.parameters())) for out in outs]
+    for one, two in zip(*gradients, strict=True):
         assert torch.allclose(one, two)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,12 @@ def test_a_product_of_the_machine_is_found_by_real_rounds() -> None:
     found = trial.interleaved(lambda: work(60_000), lambda: work(20_000))
     assert found.pays and found.middle > 1.5
     assert not trial.interleaved(lambda: work(20_000), lambda: work(60_000)).pays
+
+
+def test_what_others_take_of_the_core_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.get_num_threads", lambda: 1)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    assert trial.timed(lambda: time.sleep(0.05), 1) < 0.04
 
 
 def test_bfloat16_is_offered_but_never_chosen(

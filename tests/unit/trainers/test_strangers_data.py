@@ -81,6 +81,13 @@ def test_semicolons_and_decimal_commas_are_understood(tmp_path: Path) -> None:
     assert names == ["wert"] and rows.ravel().tolist() == [1.5, 2.5]
 
 
+def test_a_file_in_another_encoding_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes("größe,value\n1,2\n".encode("latin-1"))
+    with pytest.raises(TrainerError, match="not text in UTF-8"):
+        read(str(path))
+
+
 def test_objects_in_an_npz_are_named_without_bad_advice(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", x=np.array([{}, None], dtype=object))
     with pytest.raises(TrainerError) as caught:
