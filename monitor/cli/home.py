@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 
 from monitor.cli import status
+from monitor.language import said
 from monitor.model.snapshot import Snapshot
 from monitor.terminal import Terminal
 
@@ -21,7 +22,7 @@ def run() -> int:
     on = Terminal(sys.stdout)
     print()
     for command, why in (*hints(snapshot), MORE):
-        print(f"{on.paint(command.ljust(36), 'bold')} {on.paint(why, 'dim')}")
+        print(f"{on.paint(command.ljust(36), 'bold')} {on.paint(said(why), 'dim')}")
     return 0
 
 

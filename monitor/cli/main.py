@@ -18,7 +18,9 @@ from types import ModuleType
 from typing import NoReturn
 
 from monitor import __version__
+from monitor import language
 from monitor.cli import plain_characters
+from monitor.language import cells
 from monitor.model.errors import EXIT_INTERRUPTED, UserError
 
 COMMANDS = {
@@ -48,8 +50,31 @@ HOME = "home"
 """What `gpumon` alone does: a command without a name."""
 
 
+SILENT = ("daemon", "export", "completion", "train", "version")
+"""Commands whose output is for programs, logs or a trainer's own: it is the same in every language."""
+
+
+class Formatter(argparse.HelpFormatter):
+    """Help in the reader's language."""
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return cells.wrap(language.said(text), width, "", "")
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return "\n".join(cells.wrap(language.said(text), width, indent, indent))
+
+    def start_section(self, heading: str | None) -> None:
+        super().start_section(language.word(heading) if heading else heading)
+
+    def add_usage(self, usage, actions, groups, prefix=None):  # type: ignore[no-untyped-def]
+        super().add_usage(usage, actions, groups, prefix or language.word("usage: "))
+
+
 class Parser(argparse.ArgumentParser):
     """Says in one sentence what is wrong, and what may have been meant."""
+
+    def _get_formatter(self) -> argparse.HelpFormatter:
+        return Formatter(prog=self.prog)
 
     def error(self, message: str) -> NoReturn:
         raise UserError(message, hint=self._meant(message) or f"{self.prog} --help")
@@ -108,19 +133,31 @@ def _module(name: str) -> ModuleType:
     )
 
 
+def _choose_language(arguments: Sequence[str]) -> None:
+    """Of what people read; `--json` is read by programs."""
+    if language.chosen() == "en" or arguments[:1] in ([one] for one in SILENT):
+        return
+    from monitor.language import stream
+
+    if all(stream.can_show(one) for one in (sys.stdout, sys.stderr)):
+        language.use(language.chosen())
+        stream.use()
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of the console script; returns the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     plain_characters.use()
+    _choose_language(arguments)
     try:
         if not arguments:
             return int(_module(HOME).run())
         args = _parsed(arguments)
         return int(args.entry(args) or 0)
     except UserError as error:
-        print(f"gpumon: {error.sentence}", file=sys.stderr)
+        print(f"gpumon: {language.said(error.sentence)}", file=sys.stderr)
         if error.hint:
-            print(f"\nhint: {error.hint}", file=sys.stderr)
+            print(f"\n{language.word('hint')}: {language.said(error.hint)}", file=sys.stderr)
         return error.code
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED

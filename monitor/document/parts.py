@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from importlib import resources
 
 from monitor.document.markup import Markup, join, tag
+from monitor.language import said
 
 ORDER = (
     "data", "transfer", "forward", "backward", "sync", "grad_norm", "optimizer", "zero_grad", "log",
@@ -74,6 +75,7 @@ def pairs(entries: Iterable[tuple[str, str]]) -> Markup:
 
 def prose(text: str) -> Markup:
     """A sentence with `code` between backticks."""
+    text = said(text)
     pieces = text.split("`")
     if len(pieces) % 2 == 0:
         return join((text,))

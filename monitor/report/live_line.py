@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from typing import TextIO
 
+from monitor.language import cells, said, word
 from monitor.model.run import Run
 from monitor.model.units import bare_percent, duration, number, visible, whole
 from monitor.terminal import Terminal, plain
@@ -36,7 +37,7 @@ class LiveLine:
         text = plain(line(run, size.columns - 1))
         taken = "" if size.lines == self._rows else self._take(size.lines)
         self._rows = size.lines
-        bar = self._on.paint(text.ljust(size.columns - 1), "bar") if self._on.colored else text
+        bar = self._on.paint(cells.left(text, size.columns - 1), "bar") if self._on.colored else text
         self._write(f"{taken}\x1b7\x1b[{size.lines};1H\x1b[2K{bar}\x1b8")
 
     def _take(self, rows: int) -> str:
@@ -61,8 +62,8 @@ def line(run: Run, width: int) -> str:
     """Steps, rate and where the time goes; parts that do not fit are dropped from the end."""
     text = ""
     for part in _parts(run):
-        longer = f"{text}  {part}" if text else f"gpumon  {part}"
-        if len(longer) > width:
+        longer = f"{text or 'gpumon'}  {said(part)}"
+        if cells.width(longer) > width:
             break
         text = longer
     return text
@@ -77,7 +78,7 @@ def _parts(run: Run) -> Iterator[str]:
     largest = sorted(run.phases, key=lambda phase: -phase.share)[:PHASES_SHOWN]
     if largest:
         yield (
-            " ".join(f"{one.name} {bare_percent(one.share)}" for one in largest if visible(one.share)) + " %"
+            " ".join(f"{word(one.name)} {bare_percent(one.share)}" for one in largest if visible(one.share)) + " %"
         )
     yield WATCH
     if run.verdict is not None and run.verdict.kind == "fix":

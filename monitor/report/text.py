@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import TextIO
 
+from monitor.language import cells, said, word
 from monitor.model import criticality
 from monitor.model.errors import UserError
 from monitor.model.facts import promises
@@ -94,7 +95,7 @@ def _head(run: Run | None, width: int) -> str:
         parts.append(f"{number(run.iterations_per_second)} steps/s, {micro}")
     if run.samples_per_second:
         parts.append(f"{number(run.samples_per_second)} samples/s")
-    return ruled("  ".join(parts), width)
+    return ruled("  ".join([*parts[:2], *map(said, parts[2:])]), width)
 
 
 def _time(run: Run, on: Terminal) -> Iterator[str]:
@@ -115,7 +116,7 @@ def _time(run: Run, on: Terminal) -> Iterator[str]:
 
 def _bar(phase: Phase, on: Terminal) -> str:
     bar = (on.block * filled(phase.share, BAR)).ljust(BAR, on.blank)
-    return f"  {phase.name:<11}{bar} {percent(phase.share):>5}  {seconds(phase.mean_seconds):>8}"
+    return f"  {cells.left(word(phase.name), 11)}{bar} {percent(phase.share):>5}  {seconds(phase.mean_seconds):>8}"
 
 
 def _note(run: Run, phase: Phase) -> str:
@@ -132,7 +133,8 @@ def criticality_lines(run: Run, width: int) -> Iterator[str]:
     yield ""
     yield from wrapped(f"{criticality.HEADING}:", width, "", "")
     for place, slope, judgement in criticality.rows(run.criticality):
-        yield from wrapped(f"  {place:<27} {slope:<12}  {judgement}", width, "", " " * 44)
+        lead = f"  {cells.left(word(place), 27)} {cells.left(word(slope), 12)}  "
+        yield from wrapped(f"{lead}{word(judgement)}", width, "", " " * 44)
 
 
 def findings_lines(report: Report, width: int, on: Terminal = PLAIN) -> Iterator[str]:
@@ -142,7 +144,7 @@ def findings_lines(report: Report, width: int, on: Terminal = PLAIN) -> Iterator
         return
     yield ""
     for place, finding in enumerate(findings[:FINDINGS_SHOWN], 1):
-        yield from _finding(place, finding, _gain(finding) + _record(report, finding), width, on)
+        yield from _finding(place, finding, said(_gain(finding)) + said(_record(report, finding)), width, on)
     left = len(findings) - FINDINGS_SHOWN
     if left > 0:
         yield f"  … and {left} more: gpumon show {report.run_id}"
@@ -171,7 +173,7 @@ def _finding(place: int, finding: Finding, gain: str, width: int, on: Terminal) 
     head = f"{place} {MARKS[finding.severity]}{finding.id}{gain}"
     yield on.paint(head, finding.severity)
     yield from wrapped(finding.title, width, "  ")
-    yield from wrapped(f"→ {finding.remedy.summary}", width, "  ")
+    yield from wrapped(f"→ {said(finding.remedy.summary)}", width, "  ")
     for line in finding.remedy.change.splitlines():
         yield from _code(line, width)
     told = _about_training(finding.remedy)

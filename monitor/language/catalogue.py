@@ -1,0 +1,192 @@
+"""One language's catalogue: English sentences, with `{}` for what is filled in, and what to say instead.
+
+A sentence is recognised after it was filled in, and only as a whole. A translation says what may be in a hole:
+
+    {0}    anything, kept as it is: names, paths, code
+    {0:n}  a quantity ("12 ms", "×1.8 (1.4–2.0)"), {0:i} one word without blanks; both kept as they are
+    {0:w}  a word, or several after commas, from the catalogue ("data" → "数据")
+    {0:t}  text from the catalogue: one sentence or several; may be empty
+
+What the catalogue does not know stays English.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache, lru_cache
+from pathlib import Path
+from string import Formatter
+from typing import NamedTuple
+
+HERE = Path(__file__).parent
+HOLES = re.compile(r"(?:\{\})+")
+QUANTITY = (
+    r"(?:[\d.,:×+−±~≈<>%°–—/() -]|µs|ms|ns|min|[KMGTk]?i?B(?:/s)?|GHz|MHz|kWh|[shdmWkMGT](?![A-Za-z]))+?"
+)
+HOLE = {"": r"(.+?)", "n": f"({QUANTITY})", "i": r"(\S+?)", "w": r"(.+?)", "t": r"(.*?)"}
+WORD = re.compile(r"[A-Za-z]{2,}")
+SENTENCES = re.compile(r"(?<=[.;?!]) +|(?=; )|(?= · )|(?<= · )")
+CLAUSES = re.compile(r"(?=[ ,;:(])")
+JOINTS = {"; ": "；", ", ": "，", ": ": "：", ". ": "。"}
+FULL = "。；，：？！）"
+
+
+class Part(NamedTuple):
+    """Literal text, then a hole of a kind; the last part of a translation may have no hole."""
+
+    text: str
+    hole: int | None
+    kind: str
+
+
+class Template(NamedTuple):
+    pattern: re.Pattern[str]
+    parts: tuple[Part, ...]
+
+
+def read(language: str) -> dict[str, str]:
+    """All files of a language as one table."""
+    found: dict[str, str] = {}
+    for file in sorted((HERE / language).glob("*.json")):
+        found |= json.loads(file.read_text(encoding="utf-8"))
+    return found
+
+
+@cache
+def catalogue(language: str) -> Catalogue:
+    return Catalogue(read(language), language)
+
+
+def parts_of(target: str) -> tuple[Part, ...]:
+    """A translation's literals and holes; holes without a number are counted."""
+    out, counted = [], 0
+    for text, name, kind, _ in Formatter().parse(target):
+        hole = None if name is None else int(name) if name else counted
+        counted += name == ""
+        out.append(Part(text, hole, kind or ""))
+    return tuple(out)
+
+
+def literals(source: str) -> list[str]:
+    """The text between the holes of an English template."""
+    return [text.replace("{{", "{").replace("}}", "}") for text in re.split(r"(?<!\{)\{\}(?!\})", source)]
+
+
+class Catalogue:
+    """Looks sentences up. Templates are filed under their rarest word, so few are ever tried."""
+
+    def __init__(self, entries: Mapping[str, str], language: str = "zh") -> None:
+        self.language = language
+        self._constants = {"".join(literals(k)): v for k, v in entries.items() if len(literals(k)) == 1}
+        self._filed: dict[str, list[str]] = {}
+        self._targets = {key: value for key, value in entries.items() if len(literals(key)) > 1}
+        self._file()
+        self._compiled: Callable[[str], Template] = cache(self._compile)
+        self.whole = lru_cache(4096)(self._whole)
+        self.sentences = lru_cache(4096)(self._sentences)
+
+    def _file(self) -> None:
+        """The longest first: the template that says most about a sentence is tried first."""
+        known = {key: _words(literals(key)) for key in self._targets}
+        common = Counter(word for words in known.values() for word in words)
+        for key in sorted(known, key=lambda one: -sum(map(len, literals(one)))):
+            rarest = min(known[key], key=lambda word: (common[word], -len(word)), default="")
+            self._filed.setdefault(rarest, []).append(key)
+
+    def _compile(self, key: str) -> Template:
+        parts = parts_of(self._targets[key])
+        kinds = {part.hole: part.kind for part in parts}
+        first, *others = literals(key)
+        holes = (HOLE[kinds.get(at, "")] + re.escape(text) for at, text in enumerate(others))
+        return Template(re.compile(re.escape(first) + "".join(holes), re.DOTALL), parts)
+
+    def word(self, text: str) -> str:
+        """A label or a word; several words after commas are looked up one by one."""
+        found = self._known(text)
+        if found is None and ", " in text:
+            return ", ".join(map(self.word, text.split(", ")))
+        return text if found is None else found
+
+    def text(self, text: str) -> str:
+        """What stands in a hole for text: sentences, or clauses one after the other."""
+        found = self._known(text)
+        if found is not None:
+            return found
+        told = self.sentences(text)
+        return told if told != text else self._tiled(CLAUSES.split(text), self._known)
+
+    def _sentences(self, text: str) -> str:
+        """A sentence, or several; a single word is nobody's sentence, it may be a name."""
+        if text.isspace() or not WORD.search(text):
+            return text
+        return self._tiled(SENTENCES.split(text), self._sentence)
+
+    def _sentence(self, text: str) -> str | None:
+        return self._known(text) if " " in text.strip() else None
+
+    def _tiled(self, pieces: list[str], find: Callable[[str], str | None]) -> str:
+        """The longest known stretches from left to right; the rest stays."""
+        out, at = "", 0
+        while at < len(pieces):
+            stretches = ((end, find("".join(pieces[at:end]))) for end in range(len(pieces), at, -1))
+            end, told = next(((e, one) for e, one in stretches if one is not None), (at + 1, None))
+            out = _appended(out, pieces[at] if told is None else told)
+            at = end
+        return out
+
+    def _known(self, text: str) -> str | None:
+        """As it is, without the blanks around it, or without its full stop."""
+        found = self.whole(text)
+        bare = text.strip()
+        if found is None and bare != text and bare:
+            lead, tail = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
+            inner = self._known(bare)
+            return None if inner is None else lead + inner + tail
+        if found is None and bare.endswith(".") and len(bare) > 1:
+            found = self.whole(bare[:-1])
+            return None if found is None else found + "。"
+        return found
+
+    def _whole(self, text: str) -> str | None:
+        if text in self._constants:
+            return self._constants[text]
+        for key in self._candidates(text):
+            template = self._compiled(key)
+            match = template.pattern.fullmatch(text)
+            if match:
+                return "".join(self._filled(template.parts, match.groups()))
+        return None
+
+    def _candidates(self, text: str) -> Iterator[str]:
+        for word in ("", *_words([text])):
+            yield from self._filed.get(word, ())
+
+    def _filled(self, parts: Iterable[Part], values: tuple[str, ...]) -> Iterator[str]:
+        for text, hole, kind in parts:
+            yield text
+            if hole is not None:
+                value = values[hole]
+                yield self.word(value) if kind == "w" else self.text(value) if kind == "t" else value
+
+
+def _words(texts: Iterable[str]) -> dict[str, None]:
+    return dict.fromkeys(word for text in texts for word in WORD.findall(text))
+
+
+def _appended(before: str, piece: str) -> str:
+    """Chinese sentences follow each other without a blank, and end in a Chinese full stop."""
+    if before[-1:] == "." and _is_wide(before[-2:-1]):
+        before = before[:-1] + "。"
+    if before[-1:] in FULL:
+        return before + piece.lstrip()
+    for joint, full in JOINTS.items():
+        if piece.startswith(joint) and len(piece) > len(joint) and _is_wide(piece[len(joint)]):
+            return before + full + piece[len(joint) :]
+    return before + piece
+
+
+def _is_wide(letter: str) -> bool:
+    return letter > "\u2e80"

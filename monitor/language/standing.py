@@ -1,0 +1,22 @@
+"""Words and sentences that no syntax tree of the front ends shows: names of phases and states, which are data, and
+what libraries say for us."""
+
+from __future__ import annotations
+
+STANDING = (
+    "data", "transfer", "forward", "backward", "optimizer", "sync", "grad_norm", "zero_grad", "log", "between",
+    "other", "validate", "checkpoint", "recompile", "gc", "epoch_start", "rollout",
+    "running", "stalled", "ended", "failed", "killed", "starved", "interrupted", "hung",
+    "critical", "warning", "hint", "healthy", "fix", "fail", "warn", "ok", "skip", "yes", "no",
+    "fwd", "bwd", "opt", "copy",
+)  # fmt: skip
+"""Phases, states of runs and GPUs, severities, results of checks."""
+FOREIGN = (
+    "usage: ", "options", "positional arguments", "show this help message and exit",
+    "show program's version number and exit", "unrecognized arguments: {}",
+    "the following arguments are required: {}", "argument {}: expected one argument",
+    "argument {}: expected at least one argument", "argument {}: invalid choice: {} (choose from {})",
+    "argument {}: invalid {} value: {}", "argument {}: not allowed with argument {}",
+    "one of the arguments {} is required", "ambiguous option: {} could match {}",
+)  # fmt: skip
+"""By argparse."""
