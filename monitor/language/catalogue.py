@@ -6,6 +6,7 @@ A sentence is recognised after it was filled in, and only as a whole. A translat
     {0:n}  a quantity ("12 ms", "×1.8 (1.4–2.0)"), {0:i} one word without blanks; both kept as they are
     {0:w}  a word, or several after commas, from the catalogue ("data" → "数据")
     {0:t}  text from the catalogue: one sentence or several; may be empty
+    {0:x}  something Chinese does not need, such as a plural: left out
 
 What the catalogue does not know stays English.
 """
@@ -26,11 +27,18 @@ HOLES = re.compile(r"(?:\{\})+")
 QUANTITY = (
     r"(?:[\d.,:×+−±~≈<>%°–—/() -]|µs|ms|ns|min|[KMGTk]?i?B(?:/s)?|GHz|MHz|kWh|[shdmWkMGT](?![A-Za-z]))+?"
 )
-HOLE = {"": r"(.+?)", "n": f"({QUANTITY})", "i": r"(\S+?)", "w": r"(.+?)", "t": r"(.*?)"}
+NAME = r"(?:(?!; |\. [A-Z]).)+?"
+"""Not across sentences: a name or a line of code that has such a place in it stays English with its sentence."""
+LEADING = NAME.replace("; ", "[;:] ")
+"""Nor, at the beginning, what stands before a colon."""
+HOLE = {"": f"({NAME})", "n": f"({QUANTITY})", "i": r"(\S+?)", "w": f"({NAME})", "t": r"(.*?)", "x": r"(.*?)"}
+GLUED = re.compile(r"[A-Za-z]*\{\}[A-Za-z]*")
+"""A hole, with a word it may be the end of: "worker{}" is "worker" or "workers"."""
 WORD = re.compile(r"[A-Za-z]{2,}")
-SENTENCES = re.compile(r"(?<=[.;?!]) +|(?=; )|(?= · )|(?<= · )")
+SENTENCES = re.compile(r"(?<=[.?!])(?= )|(?=; )|(?<=[;:] )|(?= · )|(?<= · )")
 CLAUSES = re.compile(r"(?=[ ,;:(])")
 JOINTS = {"; ": "；", ", ": "，", ": ": "：", ". ": "。"}
+STOPS = {".": "。", ":": "："}
 FULL = "。；，：？！）"
 
 
@@ -90,18 +98,22 @@ class Catalogue:
 
     def _file(self) -> None:
         """The longest first: the template that says most about a sentence is tried first."""
-        known = {key: _words(literals(key)) for key in self._targets}
+        ordered = sorted(self._targets, key=lambda one: -sum(map(len, literals(one))))
+        self._rank = {key: at for at, key in enumerate(ordered)}
+        known = {key: _words([GLUED.sub(" ", key)]) for key in ordered}
         common = Counter(word for words in known.values() for word in words)
-        for key in sorted(known, key=lambda one: -sum(map(len, literals(one)))):
-            rarest = min(known[key], key=lambda word: (common[word], -len(word)), default="")
+        for key, words in known.items():
+            rarest = min(words, key=lambda word: (common[word], -len(word)), default="")
             self._filed.setdefault(rarest, []).append(key)
 
     def _compile(self, key: str) -> Template:
         parts = parts_of(self._targets[key])
         kinds = {part.hole: part.kind for part in parts}
         first, *others = literals(key)
-        holes = (HOLE[kinds.get(at, "")] + re.escape(text) for at, text in enumerate(others))
-        return Template(re.compile(re.escape(first) + "".join(holes), re.DOTALL), parts)
+        holes = "".join(HOLE[kinds.get(at, "x")] + re.escape(text) for at, text in enumerate(others))
+        if not first and kinds.get(0) == "":
+            holes = holes.replace(NAME, LEADING, 1)
+        return Template(re.compile(re.escape(first) + holes, re.DOTALL), parts)
 
     def word(self, text: str) -> str:
         """A label or a word; several words after commas are looked up one by one."""
@@ -138,16 +150,16 @@ class Catalogue:
         return out
 
     def _known(self, text: str) -> str | None:
-        """As it is, without the blanks around it, or without its full stop."""
+        """As it is, without the blanks around it, or without the stop at its end."""
         found = self.whole(text)
         bare = text.strip()
         if found is None and bare != text and bare:
             lead, tail = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
             inner = self._known(bare)
             return None if inner is None else lead + inner + tail
-        if found is None and bare.endswith(".") and len(bare) > 1:
+        if found is None and bare[-1:] in STOPS:
             found = self.whole(bare[:-1])
-            return None if found is None else found + "。"
+            return None if found is None else found + STOPS[bare[-1]]
         return found
 
     def _whole(self, text: str) -> str | None:
@@ -157,19 +169,36 @@ class Catalogue:
             template = self._compiled(key)
             match = template.pattern.fullmatch(text)
             if match:
-                return "".join(self._filled(template.parts, match.groups()))
+                return "".join(self._filled(template.parts, self._parted(key, match.groups())))
         return None
 
-    def _candidates(self, text: str) -> Iterator[str]:
-        for word in ("", *_words([text])):
-            yield from self._filed.get(word, ())
+    def _parted(self, key: str, values: tuple[str, ...]) -> tuple[str, ...]:
+        """Of two holes with only a blank between them, the pattern cannot tell where the first ends: it ends
+        where both are known."""
+        at = literals(key).index(" ") - 1 if " " in literals(key)[1:-1] else None
+        if at is None:
+            return values
+        words = f"{values[at]} {values[at + 1]}".split(" ")
+        for end in range(1, len(words)):
+            two = " ".join(words[:end]), " ".join(words[end:])
+            if all(self._known(one) is not None for one in two):
+                return (*values[:at], *two, *values[at + 2 :])
+        return values
+
+    def _candidates(self, text: str) -> list[str]:
+        found = (key for word in ("", *_words([text])) for key in self._filed.get(word, ()))
+        return sorted(found, key=self._rank.__getitem__)
 
     def _filled(self, parts: Iterable[Part], values: tuple[str, ...]) -> Iterator[str]:
         for text, hole, kind in parts:
             yield text
             if hole is not None:
-                value = values[hole]
-                yield self.word(value) if kind == "w" else self.text(value) if kind == "t" else value
+                yield self._into(kind, values[hole])
+
+    def _into(self, kind: str, value: str) -> str:
+        if kind == "w":
+            return self.word(value)
+        return self.text(value) if kind == "t" else "" if kind == "x" else value
 
 
 def _words(texts: Iterable[str]) -> dict[str, None]:
@@ -183,8 +212,8 @@ def _appended(before: str, piece: str) -> str:
     if before[-1:] in FULL:
         return before + piece.lstrip()
     for joint, full in JOINTS.items():
-        if piece.startswith(joint) and len(piece) > len(joint) and _is_wide(piece[len(joint)]):
-            return before + full + piece[len(joint) :]
+        if before.endswith(joint) and _is_wide(before[-len(joint) - 1 : -len(joint)]):
+            return before[: -len(joint)] + full + piece
     return before + piece
 
 

@@ -8,7 +8,11 @@ STANDING = (
     "other", "validate", "checkpoint", "recompile", "gc", "epoch_start", "rollout",
     "running", "stalled", "ended", "failed", "killed", "starved", "interrupted", "hung",
     "critical", "warning", "hint", "healthy", "fix", "fail", "warn", "ok", "skip", "yes", "no",
-    "fwd", "bwd", "opt", "copy",
+    "fwd", "bwd", "opt", "copy", "more", "less", "name", "use", "memory", "worst", "number",
+    "{} ago", ")", "{} ({}), at {}", "{} takes {} a sample, {} of it in {}",
+    "Killed in {} of step {}", "Killed in step {}", "Hung for {} in {} of step {}", "Hung for {} in step {}",
+    "Ended by {} in {} of step {}", "Ended by {} in step {}", "validation", "logging", "imports", "set-up",
+    "recompilation", "Logging", "Printing", "often", "once", "general", "fetch", "wait",
 )  # fmt: skip
 """Phases, states of runs and GPUs, severities, results of checks."""
 FOREIGN = (
