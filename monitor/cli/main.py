@@ -67,7 +67,7 @@ class Formatter(argparse.HelpFormatter):
         super().start_section(language.word(heading) if heading else heading)
 
     def add_usage(self, usage, actions, groups, prefix=None):  # type: ignore[no-untyped-def]
-        super().add_usage(usage, actions, groups, prefix or language.word("usage: "))
+        super().add_usage(usage and language.said(usage), actions, groups, prefix or language.word("usage: "))
 
 
 class Parser(argparse.ArgumentParser):

@@ -65,7 +65,7 @@ def _cut(line: str, width: int) -> str:
 
 def _head(snapshot: Snapshot, origin: str) -> Iterator[str]:
     at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(snapshot.time))
-    yield f"{snapshot.host.hostname}  {at}  ({origin})"
+    yield f"{snapshot.host.hostname}  {at}  ({said(origin)})"
     source = snapshot.source
     if source.kind == "simulated":
         yield "GPUs are SIMULATED: these are not readings of real cards"

@@ -25,21 +25,23 @@ from typing import NamedTuple
 HERE = Path(__file__).parent
 HOLES = re.compile(r"(?:\{\})+")
 QUANTITY = (
-    r"(?:[\d.,:×+−±~≈<>%°–—/() -]|µs|ms|ns|min|[KMGTk]?i?B(?:/s)?|GHz|MHz|kWh|[shdmWkMGT](?![A-Za-z]))+?"
+    r"(?=[^A-Za-z]*[\d—])(?:[\d.,:×+−±~≈<>%°–—/() -]|µs|ms|ns|min|[KMGTk]?i?B(?:/s)?|GHz|MHz|kWh|[shdmWkMGT](?![A-Za-z]))+?"
 )
-NAME = r"(?:(?!; |\. [A-Z]).)+?"
+NAME = r"(?:(?!; | · |\. [A-Z]).)+?"
 """Not across sentences: a name or a line of code that has such a place in it stays English with its sentence."""
 LEADING = NAME.replace("; ", "[;:] ")
 """Nor, at the beginning, what stands before a colon."""
-HOLE = {"": f"({NAME})", "n": f"({QUANTITY})", "i": r"(\S+?)", "w": f"({NAME})", "t": r"(.*?)", "x": r"(.*?)"}
+HOLE = {"": f"({NAME})", "n": f"({QUANTITY})", "i": r"(\S+?)", "w": f"({NAME})", "t": r"((?:(?! · ).)*?)", "x": r"(\w*)"}
 GLUED = re.compile(r"[A-Za-z]*\{\}[A-Za-z]*")
 """A hole, with a word it may be the end of: "worker{}" is "worker" or "workers"."""
 WORD = re.compile(r"[A-Za-z]{2,}")
-SENTENCES = re.compile(r"(?<=[.?!])(?= )|(?=; )|(?<=[;:] )|(?= · )|(?<= · )")
+SENTENCES = re.compile(r"(?<=[.?!])(?= )|(?=; )|(?<=[;:→] )|(?= · )|(?<= · )")
 CLAUSES = re.compile(r"(?=[ ,;:(])")
+CODE = re.compile(r"`[^`]*`")
+ENGLISH = re.compile(r"[a-z]{2,} [a-z]{2,}")
 JOINTS = {"; ": "；", ", ": "，", ": ": "：", ". ": "。"}
 STOPS = {".": "。", ":": "："}
-FULL = "。；，：？！）"
+FULL = tuple("。；，：？！）")
 
 
 class Part(NamedTuple):
@@ -88,6 +90,8 @@ class Catalogue:
 
     def __init__(self, entries: Mapping[str, str], language: str = "zh") -> None:
         self.language = language
+        constants = {k.strip(): v.strip() for k, v in entries.items() if len(literals(k)) == 1}
+        entries = constants | dict(entries)
         self._constants = {"".join(literals(k)): v for k, v in entries.items() if len(literals(k)) == 1}
         self._filed: dict[str, list[str]] = {}
         self._targets = {key: value for key, value in entries.items() if len(literals(key)) > 1}
@@ -128,7 +132,10 @@ class Catalogue:
         if found is not None:
             return found
         told = self.sentences(text)
-        return told if told != text else self._tiled(CLAUSES.split(text), self._known)
+        if told != text:
+            return told
+        told = self._tiled(CLAUSES.split(text), self._sentence)
+        return text if ENGLISH.search(CODE.sub("", told)) else told
 
     def _sentences(self, text: str) -> str:
         """A sentence, or several; a single word is nobody's sentence, it may be a name."""
@@ -165,6 +172,9 @@ class Catalogue:
     def _whole(self, text: str) -> str | None:
         if text in self._constants:
             return self._constants[text]
+        capital = text[:1].upper() + text[1:]
+        if capital in self._constants:
+            return self._constants[capital]
         for key in self._candidates(text):
             template = self._compiled(key)
             match = template.pattern.fullmatch(text)
@@ -209,7 +219,7 @@ def _appended(before: str, piece: str) -> str:
     """Chinese sentences follow each other without a blank, and end in a Chinese full stop."""
     if before[-1:] == "." and _is_wide(before[-2:-1]):
         before = before[:-1] + "。"
-    if before[-1:] in FULL:
+    if before.endswith(FULL):
         return before + piece.lstrip()
     for joint, full in JOINTS.items():
         if before.endswith(joint) and _is_wide(before[-len(joint) - 1 : -len(joint)]):

@@ -25,7 +25,7 @@ FOLDERS = (
 )  # fmt: skip
 """Rooms that speak to people; of the others these files:"""
 FILES = (
-    "client.py", "model/criticality.py", "model/facts.py", "model/finding.py", "model/groups.py",
+    "client.py", "gpu/driver.py", "gpu/nvml.py", "model/criticality.py", "model/facts.py", "model/finding.py", "model/groups.py",
     "model/phase_names.py", "model/post_mortem.py", "model/run.py", "web/page/page.js", "web/page/page.html",
 )  # fmt: skip
 SILENT = (
@@ -63,8 +63,11 @@ def shape(node: ast.expr) -> str | None:
 
 
 def holed(text: str) -> str:
-    """Holes side by side are one: what fills the first cannot be told from what fills the second."""
-    return HOLES.sub("{}", text)
+    """Holes side by side are one: what fills the first cannot be told from what fills the second. A paragraph
+    is shown as one line."""
+    is_code = re.search(r"\n[ +-]", text.strip("\n"))
+    line = " ".join(text.split()) if "\n" in text.strip("\n") and not is_code else text
+    return HOLES.sub("{}", line)
 
 
 class Sentences(ast.NodeVisitor):

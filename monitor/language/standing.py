@@ -12,6 +12,7 @@ STANDING = (
     "{} ago", ")", "{} ({}), at {}", "{} takes {} a sample, {} of it in {}",
     "Killed in {} of step {}", "Killed in step {}", "Hung for {} in {} of step {}", "Hung for {} in step {}",
     "Ended by {} in {} of step {}", "Ended by {} in step {}", "validation", "logging", "imports", "set-up",
+    "{} passed", "{} warning(s)", "{} failed", "{} skipped", "lost", "all", "mine", "PASS", "WARN", "FAIL", "SKIP",
     "recompilation", "Logging", "Printing", "often", "once", "general", "fetch", "wait",
 )  # fmt: skip
 """Phases, states of runs and GPUs, severities, results of checks."""
