@@ -132,7 +132,5 @@ def _wide(head: Sequence[str], rows: Sequence[Sequence[str]], shown: Sequence[in
 
 
 def _line(row: Sequence[str], widths: dict[int, int], shown: Sequence[int], right: Sequence[int]) -> str:
-    padded = (
-        (cells.right if at in right else cells.left)(plain(row[at]), widths[at]) for at in shown
-    )
+    padded = ((cells.right if at in right else cells.left)(plain(row[at]), widths[at]) for at in shown)
     return GAP.join(padded).rstrip()

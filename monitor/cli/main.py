@@ -141,7 +141,8 @@ def _choose_language(arguments: Sequence[str]) -> None:
 
     if all(stream.can_show(one) for one in (sys.stdout, sys.stderr)):
         language.use(language.chosen())
-        stream.use()
+        if arguments[:1] != ["tui"]:  # the screen is said where it is laid out
+            stream.use()
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -24,19 +24,25 @@ from typing import NamedTuple
 
 HERE = Path(__file__).parent
 HOLES = re.compile(r"(?:\{\})+")
-QUANTITY = (
-    r"(?=[^A-Za-z]*[\d—])(?:[\d.,:×+−±~≈<>%°–—/() -]|µs|ms|ns|min|[KMGTk]?i?B(?:/s)?|GHz|MHz|kWh|[shdmWkMGT](?![A-Za-z]))+?"
-)
+QUANTITY = r"(?=[^A-Za-z]*[\d—])(?:[\d.,:×+−±~≈<>%°–—/() -]|µs|ms|ns|min|[KMGTk]?i?B(?:/s)?|GHz|MHz|kWh|[shdmWkMGT](?![A-Za-z]))+?"
 NAME = r"(?:(?!; | · |\. [A-Z]).)+?"
 """Not across sentences: a name or a line of code that has such a place in it stays English with its sentence."""
 LEADING = NAME.replace("; ", "[;:] ")
 """Nor, at the beginning, what stands before a colon."""
-HOLE = {"": f"({NAME})", "n": f"({QUANTITY})", "i": r"(\S+?)", "w": f"({NAME})", "t": r"((?:(?! · ).)*?)", "x": r"(\w*)"}
+HOLE = {
+    "": f"({NAME})",
+    "n": f"({QUANTITY})",
+    "i": r"(\S+?)",
+    "w": f"({NAME})",
+    "t": r"((?:(?! · ).)*?)",
+    "x": r"(\w*)",
+}
 GLUED = re.compile(r"[A-Za-z]*\{\}[A-Za-z]*")
 """A hole, with a word it may be the end of: "worker{}" is "worker" or "workers"."""
 WORD = re.compile(r"[A-Za-z]{2,}")
 SENTENCES = re.compile(r"(?<=[.?!])(?= )|(?=; )|(?<=[;:→] )|(?= · )|(?<= · )")
 CLAUSES = re.compile(r"(?=[ ,;:(])")
+FURTHER = re.compile(r"[.;] [A-Z]")
 CODE = re.compile(r"`[^`]*`")
 ENGLISH = re.compile(r"[a-z]{2,} [a-z]{2,}")
 JOINTS = {"; ": "；", ", ": "，", ": ": "：", ". ": "。"}
@@ -141,7 +147,7 @@ class Catalogue:
         """A sentence, or several; a single word is nobody's sentence, it may be a name."""
         if text.isspace() or not WORD.search(text):
             return text
-        return self._tiled(SENTENCES.split(text), self._sentence)
+        return _ended(self._tiled(SENTENCES.split(text), self._sentence))
 
     def _sentence(self, text: str) -> str | None:
         return self._known(text) if " " in text.strip() else None
@@ -178,9 +184,14 @@ class Catalogue:
         for key in self._candidates(text):
             template = self._compiled(key)
             match = template.pattern.fullmatch(text)
-            if match:
+            if match and not self._strays(template.parts, match.groups()):
                 return "".join(self._filled(template.parts, self._parted(key, match.groups())))
         return None
+
+    def _strays(self, parts: Iterable[Part], values: tuple[str, ...]) -> bool:
+        """Whether a hole for text would swallow further sentences that are not known."""
+        texts = (values[part.hole] for part in parts if part.hole is not None and part.kind == "t")
+        return any(FURTHER.search(one) and self.text(one) == one for one in texts)
 
     def _parted(self, key: str, values: tuple[str, ...]) -> tuple[str, ...]:
         """Of two holes with only a blank between them, the pattern cannot tell where the first ends: it ends
@@ -217,14 +228,17 @@ def _words(texts: Iterable[str]) -> dict[str, None]:
 
 def _appended(before: str, piece: str) -> str:
     """Chinese sentences follow each other without a blank, and end in a Chinese full stop."""
-    if before[-1:] == "." and _is_wide(before[-2:-1]):
-        before = before[:-1] + "。"
+    before = _ended(before)
     if before.endswith(FULL):
         return before + piece.lstrip()
     for joint, full in JOINTS.items():
         if before.endswith(joint) and _is_wide(before[-len(joint) - 1 : -len(joint)]):
             return before[: -len(joint)] + full + piece
     return before + piece
+
+
+def _ended(text: str) -> str:
+    return text[:-1] + "。" if text.endswith(".") and _is_wide(text[-2:-1]) else text
 
 
 def _is_wide(letter: str) -> bool:

@@ -13,6 +13,7 @@ import ast
 import json
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 from monitor.language.catalogue import HERE, HOLES, read
@@ -44,8 +45,12 @@ WORDS = {
 """Calls, and which of their arguments is shown although it may be one word."""
 TABLES = ("table", "rows")
 """Calls whose first argument is the titles of columns."""
-UNSAID_CALLS = frozenset(("debug", "info", "warning", "exception", "compile", "execute", "strftime", "run_sql"))
-UNSAID_KEYWORDS = frozenset(("change", "metavar", "id", "class_", "href", "dest", "prog", "settings", "classes"))
+UNSAID_CALLS = frozenset(
+    ("debug", "info", "warning", "exception", "compile", "execute", "strftime", "run_sql")
+)
+UNSAID_KEYWORDS = frozenset(
+    ("change", "metavar", "id", "class_", "href", "dest", "prog", "settings", "classes")
+)
 DOCUMENTED = ("What", "Why")
 """Parts of a rule's documentation that front ends show."""
 
@@ -94,7 +99,9 @@ class Sentences(ast.NodeVisitor):
 
     def visit_keyword(self, node: ast.keyword) -> None:
         if node.arg == "evidence" and isinstance(node.value, ast.Dict):
-            self.found |= {_label(key.value): None for key in node.value.keys if isinstance(key, ast.Constant)}
+            self.found |= {
+                _label(key.value): None for key in node.value.keys if isinstance(key, ast.Constant)
+            }
         if node.arg not in UNSAID_KEYWORDS:
             self.generic_visit(node)
 
@@ -143,7 +150,9 @@ def of_python(text: str) -> list[str]:
     return list(sentences.found)
 
 
-SCRIPT = re.compile(r'"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\$]|\\.|\$(?!\{)|\$\{(?:[^{}`]|`[^`]*`|\{[^{}]*\})*\})*)`')
+SCRIPT = re.compile(
+    r'"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\$]|\\.|\$(?!\{)|\$\{(?:[^{}`]|`[^`]*`|\{[^{}]*\})*\})*)`'
+)
 FILLED = re.compile(r"\$\{(?:[^{}`]|`[^`]*`|\{[^{}]*\})*\}")
 
 
@@ -181,6 +190,12 @@ def files() -> Iterable[Path]:
 def spoken() -> dict[str, str]:
     """Everything said → the first file that says it."""
     unsaid = set(json.loads((HERE / "unsaid.json").read_text(encoding="utf-8")))
+    return {text: file for text, file in literal().items() if text not in unsaid}
+
+
+@cache
+def literal() -> dict[str, str]:
+    """The same, with what only looks like a sentence."""
     found = {text: "monitor/language/standing.py" for text in (*STANDING, *FOREIGN)}
     for file in files():
         source = file.read_text(encoding="utf-8")
@@ -189,7 +204,7 @@ def spoken() -> dict[str, str]:
             texts += of_rule(source)
         for text in texts:
             found.setdefault(text, str(file.relative_to(ROOT.parent)))
-    return {text: file for text, file in found.items() if text not in unsaid}
+    return found
 
 
 def main() -> None:

@@ -12,7 +12,8 @@ STANDING = (
     "{} ago", ")", "{} ({}), at {}", "{} takes {} a sample, {} of it in {}",
     "Killed in {} of step {}", "Killed in step {}", "Hung for {} in {} of step {}", "Hung for {} in step {}",
     "Ended by {} in {} of step {}", "Ended by {} in step {}", "validation", "logging", "imports", "set-up",
-    "{} passed", "{} warning(s)", "{} failed", "{} skipped", "lost", "all", "mine", "PASS", "WARN", "FAIL", "SKIP",
+    "{} passed", "{} warning(s)", "{} failed", "{} skipped", "simulated", "paused", "history", "compare", "processes", "stalls", "now", "Host", "Fix", "devices", "filter",
+    "by use", "by memory", "by name", "by number", "by worst", "no GPU", "lost", "all", "mine", "PASS", "WARN", "FAIL", "SKIP",
     "recompilation", "Logging", "Printing", "often", "once", "general", "fetch", "wait",
 )  # fmt: skip
 """Phases, states of runs and GPUs, severities, results of checks."""

@@ -58,6 +58,4 @@ def _group(given: FindingGroup, findings: tuple[Finding, ...]) -> FindingGroup:
 
 
 def _verdict(given: Verdict) -> Verdict:
-    return replace(
-        given, headline=said(given.headline), remedy=said(given.remedy), note=said(given.note)
-    )
+    return replace(given, headline=said(given.headline), remedy=said(given.remedy), note=said(given.note))

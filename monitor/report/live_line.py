@@ -78,7 +78,8 @@ def _parts(run: Run) -> Iterator[str]:
     largest = sorted(run.phases, key=lambda phase: -phase.share)[:PHASES_SHOWN]
     if largest:
         yield (
-            " ".join(f"{word(one.name)} {bare_percent(one.share)}" for one in largest if visible(one.share)) + " %"
+            " ".join(f"{word(one.name)} {bare_percent(one.share)}" for one in largest if visible(one.share))
+            + " %"
         )
     yield WATCH
     if run.verdict is not None and run.verdict.kind == "fix":

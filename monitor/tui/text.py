@@ -85,8 +85,6 @@ class Block:
 
 
 Cell = str | Span | Sequence[Span]
-TITLES = ("title", "head")
-"""Roles of text that is always ours."""
 
 
 def spans(cell: Cell, role: str = "") -> tuple[Span, ...]:
@@ -99,9 +97,9 @@ def spans(cell: Cell, role: str = "") -> tuple[Span, ...]:
 
 
 def _shown(span: Span) -> Span:
-    """In the reader's language; a title may be a single word."""
+    """In the reader's language; the head of a column or graph may be a single word."""
     text, role = span
-    told = word(text) if role in TITLES else said(text)
+    told = word(text) if role == "head" else said(text)
     return span if told is text and text.isprintable() else Span(safe(told), role)
 
 
@@ -200,7 +198,9 @@ def shares(width: int, count: int, gap: int = 1) -> list[int]:
 
 def wrap(text: str, width: int) -> list[str]:
     """Text wrapped to at most `width` cells; a word longer than a line is split."""
-    lines = [joined.rstrip() for joined in map(_text_of, wrap_spans([Span(said(" ".join(text.split())))], width))]
+    lines = [
+        joined.rstrip() for joined in map(_text_of, wrap_spans([Span(said(" ".join(text.split())))], width))
+    ]
     return lines or [""]
 
 
