@@ -15,7 +15,7 @@ from typing import Any
 
 from monitor import __version__
 from monitor.doctor.check import Check, Context, Result, all_checks, run_check
-from monitor.language import said, word
+from monitor.language import said
 from monitor.model import settings
 from monitor.model.errors import EXIT_FAILED, EXIT_OK, UserError
 from monitor.terminal import PLAIN, Terminal, wrapped

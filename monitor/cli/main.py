@@ -17,8 +17,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import NoReturn
 
-from monitor import __version__
-from monitor import language
+from monitor import __version__, language
 from monitor.cli import plain_characters
 from monitor.language import cells
 from monitor.model.errors import EXIT_INTERRUPTED, UserError

@@ -27,9 +27,10 @@ Children = Child | Iterable[Child]
 def tag(name: str, /, *children: Children, **attributes: object) -> Markup:
     """``tag("a", "text", href="#x")``. In attribute names ``_`` becomes ``-`` and a trailing one is dropped
     (`class_`); attributes that are None are omitted."""
+    told = {key: said(str(value)) if key == "aria_label" else value for key, value in attributes.items()}
     given = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escape(said(str(value)) if key == "aria_label" else str(value))}"'
-        for key, value in attributes.items()
+        f' {key.rstrip("_").replace("_", "-")}="{escape(str(value))}"'
+        for key, value in told.items()
         if value is not None
     )
     say = word if name in TITLES else str if name in CODE else said

@@ -1,5 +1,5 @@
-"""What people read, in their language. Sentences are written once, in English, where the facts are known; this
-room translates them where they leave for a person. Machine formats never pass through it.
+"""What people read, in their language. Sentences are written once, in English, where the facts are known;
+this room translates them where they leave for a person. Machine formats never pass through it.
 
 In English, which is the default, nothing is loaded and every function returns its text as it is.
 """

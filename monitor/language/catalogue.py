@@ -1,6 +1,7 @@
 """One language's catalogue: English sentences, with `{}` for what is filled in, and what to say instead.
 
-A sentence is recognised after it was filled in, and only as a whole. A translation says what may be in a hole:
+A sentence is recognised after it was filled in, and only as a whole. A translation says what may be in a
+hole:
 
     {0}    anything, kept as it is: names, paths, code
     {0:n}  a quantity ("12 ms", "×1.8 (1.4–2.0)"), {0:i} one word without blanks; both kept as they are
@@ -24,9 +25,10 @@ from typing import NamedTuple
 
 HERE = Path(__file__).parent
 HOLES = re.compile(r"(?:\{\})+")
-QUANTITY = r"(?=[^A-Za-z]*[\d—])(?:[\d.,:×+−±~≈<>%°–—/() -]|µs|ms|ns|min|[KMGTk]?i?B(?:/s)?|GHz|MHz|kWh|[shdmWkMGT](?![A-Za-z]))+?"
+UNIT = r"µs|ms|ns|min|[KMGTk]?i?B(?:/s)?|GHz|MHz|kWh|[shdmWkMGT](?![A-Za-z])"
+QUANTITY = rf"(?=[^A-Za-z]*[\d—])(?:[\d.,:×+−±~≈<>%°–—/() -]|{UNIT})+?"
 NAME = r"(?:(?!; | · |\. [A-Z]).)+?"
-"""Not across sentences: a name or a line of code that has such a place in it stays English with its sentence."""
+"""Not across sentences: if a name or a line of code has such a place in it, its sentence stays English."""
 LEADING = NAME.replace("; ", "[;:] ")
 """Nor, at the beginning, what stands before a colon."""
 HOLE = {

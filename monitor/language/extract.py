@@ -1,9 +1,9 @@
 """What the front ends say, from their syntax trees: `python -m monitor.language.extract` lists what has no
 translation yet.
 
-A sentence is a literal, an f-string or a sum of them that reads as prose; what is filled in is `{}`. Docstrings,
-code changes and log messages are none, nor is what `unsaid.json` lists. Words that stand alone count only in
-places that are known to show them: titles of columns, causes of rules, names of evidence, phases, states.
+A sentence is a literal, an f-string or a sum of them that reads as prose; what is filled in is `{}`.
+Docstrings, code changes and log messages are none, nor is what `unsaid.json` lists. Words that stand alone
+count only in places that are known to show them: titles of columns, causes of rules, names of evidence.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ FOLDERS = (
 )  # fmt: skip
 """Rooms that speak to people; of the others these files:"""
 FILES = (
-    "client.py", "gpu/driver.py", "gpu/nvml.py", "model/criticality.py", "model/facts.py", "model/finding.py", "model/groups.py",
-    "model/phase_names.py", "model/post_mortem.py", "model/run.py", "web/page/page.js", "web/page/page.html",
+    "client.py", "gpu/driver.py", "gpu/nvml.py", "model/criticality.py", "model/facts.py", "model/finding.py",
+    "model/groups.py", "model/phase_names.py", "model/post_mortem.py", "model/run.py", "web/page/page.js",
+    "web/page/page.html",
 )  # fmt: skip
 SILENT = (
     "advice/docs.py", "cli/cell.py", "cli/completion.py", "cli/daemon.py", "cli/train.py", "cli/version.py",
@@ -196,7 +197,7 @@ def spoken() -> dict[str, str]:
 @cache
 def literal() -> dict[str, str]:
     """The same, with what only looks like a sentence."""
-    found = {text: "monitor/language/standing.py" for text in (*STANDING, *FOREIGN)}
+    found = dict.fromkeys((*STANDING, *FOREIGN), "monitor/language/standing.py")
     for file in files():
         source = file.read_text(encoding="utf-8")
         texts = READERS[file.suffix](source)

@@ -1,22 +1,27 @@
-"""Words and sentences that no syntax tree of the front ends shows: names of phases and states, which are data, and
-what libraries say for us."""
+"""Words and sentences that no syntax tree of the front ends shows: names of phases and states, which are
+data; what is put together from parts; and what libraries say for us."""
 
 from __future__ import annotations
 
 STANDING = (
-    "data", "transfer", "forward", "backward", "optimizer", "sync", "grad_norm", "zero_grad", "log", "between",
-    "other", "validate", "checkpoint", "recompile", "gc", "epoch_start", "rollout",
-    "running", "stalled", "ended", "failed", "killed", "starved", "interrupted", "hung",
-    "critical", "warning", "hint", "healthy", "fix", "fail", "warn", "ok", "skip", "yes", "no",
-    "fwd", "bwd", "opt", "copy", "more", "less", "name", "use", "memory", "worst", "number",
-    "{} ago", ")", "{} ({}), at {}", "{} takes {} a sample, {} of it in {}",
-    "Killed in {} of step {}", "Killed in step {}", "Hung for {} in {} of step {}", "Hung for {} in step {}",
-    "Ended by {} in {} of step {}", "Ended by {} in step {}", "validation", "logging", "imports", "set-up",
-    "{} passed", "{} warning(s)", "{} failed", "{} skipped", "simulated", "paused", "history", "compare", "processes", "stalls", "now", "Host", "Fix", "devices", "filter",
-    "by use", "by memory", "by name", "by number", "by worst", "no GPU", "lost", "all", "mine", "PASS", "WARN", "FAIL", "SKIP",
-    "recompilation", "Logging", "Printing", "often", "once", "general", "fetch", "wait",
+    # phases, and what a step stalls for
+    "data", "transfer", "forward", "backward", "optimizer", "sync", "grad_norm", "zero_grad", "log",
+    "between", "other", "validate", "checkpoint", "recompile", "gc", "epoch_start", "rollout", "fwd", "bwd",
+    "opt", "copy", "validation", "logging", "imports", "set-up", "recompilation", "fetch", "wait",
+    # states, severities, results of checks
+    "running", "stalled", "ended", "failed", "killed", "starved", "interrupted", "hung", "lost", "critical",
+    "warning", "hint", "healthy", "fix", "fail", "warn", "ok", "skip", "yes", "no", "simulated", "paused",
+    "PASS", "WARN", "FAIL", "SKIP", "{} passed", "{} warning(s)", "{} failed", "{} skipped",
+    # titles and orders
+    "history", "compare", "processes", "stalls", "now", "Host", "Fix", "devices", "filter", "general", "more",
+    "less", "name", "use", "memory", "worst", "number", "all", "mine", "by use", "by memory", "by name",
+    "by number", "by worst", "no GPU",
+    # put together from parts
+    "{} ago", ")", "often", "once", "Logging", "Printing", "{} ({}), at {}",
+    "{} takes {} a sample, {} of it in {}", "Killed in {} of step {}", "Killed in step {}",
+    "Hung for {} in {} of step {}", "Hung for {} in step {}", "Ended by {} in {} of step {}",
+    "Ended by {} in step {}",
 )  # fmt: skip
-"""Phases, states of runs and GPUs, severities, results of checks."""
 FOREIGN = (
     "usage: ", "options", "positional arguments", "show this help message and exit",
     "show program's version number and exit", "unrecognized arguments: {}",

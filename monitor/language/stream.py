@@ -1,7 +1,7 @@
 """Standard output and error of a command for people: each line is said in the chosen language.
 
-What is laid out in columns or wrapped is translated before, where its width is decided (`monitor.terminal`); this
-catches the rest. Between colours and wide gaps, each part of a line is a text of its own.
+What is laid out in columns or wrapped is translated before, where its width is decided (`monitor.terminal`);
+this catches the rest. Between colours and wide gaps, each part of a line is a text of its own.
 """
 
 from __future__ import annotations

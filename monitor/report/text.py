@@ -116,7 +116,8 @@ def _time(run: Run, on: Terminal) -> Iterator[str]:
 
 def _bar(phase: Phase, on: Terminal) -> str:
     bar = (on.block * filled(phase.share, BAR)).ljust(BAR, on.blank)
-    return f"  {cells.left(word(phase.name), 11)}{bar} {percent(phase.share):>5}  {seconds(phase.mean_seconds):>8}"
+    name, share = cells.left(word(phase.name), 11), percent(phase.share)
+    return f"  {name}{bar} {share:>5}  {seconds(phase.mean_seconds):>8}"
 
 
 def _note(run: Run, phase: Phase) -> str:
