@@ -8,7 +8,7 @@ from html import escape
 from monitor.language import name as language
 from monitor.language import said, word
 
-TITLES = frozenset(("h2", "h3", "th", "dt", "summary"))
+TITLES = frozenset(("b", "h2", "h3", "th", "dt", "summary"))
 """Tags whose words are always ours; what is in the others may be somebody's name, so single words stay."""
 CODE = frozenset(("code", "style", "script"))
 VOID = frozenset(("br", "hr", "meta", "line", "path", "rect"))
@@ -33,7 +33,8 @@ def tag(name: str, /, *children: Children, **attributes: object) -> Markup:
         for key, value in told.items()
         if value is not None
     )
-    say = word if name in TITLES else str if name in CODE else said
+    is_ours = name in TITLES or str(attributes.get("class_", "")).startswith("chip")
+    say = word if is_ours else str if name in CODE else said
     return Markup(f"<{name}{given}/>" if name in VOID else f"<{name}{given}>{join(children, say)}</{name}>")
 
 

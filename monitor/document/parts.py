@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from importlib import resources
 
 from monitor.document.markup import Markup, join, tag
-from monitor.language import said
+from monitor.language import said, word
 
 ORDER = (
     "data", "transfer", "forward", "backward", "sync", "grad_norm", "optimizer", "zero_grad", "log",
@@ -49,7 +49,7 @@ def legend(entries: Iterable[tuple[str, str]]) -> Markup:
     """Entries are (text, class of its colour)."""
     return tag(
         "p",
-        (tag("span", tag("i", class_=f"key {class_}"), text) for text, class_ in entries),
+        (tag("span", tag("i", class_=f"key {class_}"), word(text)) for text, class_ in entries),
         class_="legend",
     )
 

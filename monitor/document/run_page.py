@@ -9,6 +9,7 @@ from monitor.catalog.dossier import Dossier
 from monitor.document import finding_section, machine_sections, setup_sections, time_sections
 from monitor.document.markup import Markup, document, join, tag
 from monitor.document.parts import prose, style, style_within
+from monitor.language import said, word
 from monitor.model.run import Run
 from monitor.model.units import duration, gain, number, percent, seconds, small_percent, visible, whole
 
@@ -55,7 +56,7 @@ def _head(dossier: Dossier, ways: Markup | None) -> Markup:
         tag("h1", run.name, " ", tag("span", _state(run), class_=f"chip state-{run.state}")),
         tag("p", prose(dossier.sentence), class_=f"verdict {tone}"),
         tag("div", (_tile(*one) for one in _figures(dossier)), class_="tiles"),
-        tag("p", " · ".join(_facts(run)), class_="dim"),
+        tag("p", " · ".join(map(said, _facts(run))), class_="dim"),
         tag("pre", tag("code", run.command)) if run.command else None,
     )
 
@@ -94,7 +95,7 @@ def _figures(dossier: Dossier) -> Iterator[tuple[str, str, str]]:
 
 def _tile(figure: str, name: str, more: str) -> Markup:
     return tag(
-        "div", tag("b", figure), tag("span", name), tag("small", more) if more else None, class_="tile"
+        "div", tag("b", figure), tag("span", word(name)), tag("small", word(more)) if more else None, class_="tile"
     )
 
 
@@ -114,7 +115,7 @@ def _facts(run: Run) -> Iterator[str]:
         ("commit", run.git_commit[:10] if run.git_commit else None),
     ):
         if value:
-            yield f"{name} {value}"
+            yield f"{word(name)} {value}"
 
 
 def _moment(wall: float) -> str:

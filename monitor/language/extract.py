@@ -27,7 +27,7 @@ FOLDERS = (
 """Rooms that speak to people; of the others these files:"""
 FILES = (
     "client.py", "gpu/driver.py", "gpu/nvml.py", "model/criticality.py", "model/facts.py", "model/finding.py",
-    "model/groups.py", "model/phase_names.py", "model/post_mortem.py", "model/run.py", "web/page/page.js",
+    "model/groups.py", "model/phase_names.py", "model/post_mortem.py", "model/run.py", "model/settings.py", "web/page/page.js",
     "web/page/page.html",
 )  # fmt: skip
 SILENT = (
