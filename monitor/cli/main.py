@@ -57,7 +57,7 @@ class Formatter(argparse.HelpFormatter):
     """Help in the reader's language."""
 
     def _split_lines(self, text: str, width: int) -> list[str]:
-        return cells.wrap(language.said(text), width, "", "")
+        return cells.wrap(language.word(text), width, "", "")
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return "\n".join(cells.wrap(language.said(text), width, indent, indent))

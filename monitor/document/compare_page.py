@@ -40,7 +40,7 @@ def _head(found: Comparison, a: Dossier, b: Dossier, ways: Markup | None) -> Mar
     main = [one for one in figures(found) if one.main and one.change != ABSENT]
     return tag(
         "header",
-        ways or tag("p", tag("b", "gpumon"), " comparison", class_="brand"),
+        ways or tag("p", tag("b", "gpumon"), word(" comparison"), class_="brand"),
         tag("h1", named),
         tag("p", _sentence(found), class_=f"verdict {TONES[found.verdict]}"),
         tag("div", (_tile(one) for one in main), class_="tiles"),
@@ -55,7 +55,11 @@ def _sentence(found: Comparison) -> str:
 
 def _tile(one: Figure) -> Markup:
     return tag(
-        "div", tag("b", one.change), tag("span", word(one.name)), tag("small", f"{one.a} → {one.b}"), class_="tile"
+        "div",
+        tag("b", one.change),
+        tag("span", word(one.name)),
+        tag("small", f"{one.a} → {one.b}"),
+        class_="tile",
     )
 
 

@@ -52,7 +52,7 @@ def _head(dossier: Dossier, ways: Markup | None) -> Markup:
     tone = "bad" if dossier.end is not None else _tone(run)
     return tag(
         "header",
-        ways or tag("p", tag("b", "gpumon"), " run report", class_="brand"),
+        ways or tag("p", tag("b", "gpumon"), word(" run report"), class_="brand"),
         tag("h1", run.name, " ", tag("span", _state(run), class_=f"chip state-{run.state}")),
         tag("p", prose(dossier.sentence), class_=f"verdict {tone}"),
         tag("div", (_tile(*one) for one in _figures(dossier)), class_="tiles"),
@@ -95,7 +95,11 @@ def _figures(dossier: Dossier) -> Iterator[tuple[str, str, str]]:
 
 def _tile(figure: str, name: str, more: str) -> Markup:
     return tag(
-        "div", tag("b", figure), tag("span", word(name)), tag("small", word(more)) if more else None, class_="tile"
+        "div",
+        tag("b", figure),
+        tag("span", word(name)),
+        tag("small", word(more)) if more else None,
+        class_="tile",
     )
 
 

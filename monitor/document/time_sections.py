@@ -137,7 +137,9 @@ def _shares(dossier: Dossier, names: list[str]) -> Markup:
                 paths[name] += charts.block(axis.place(part.begin), axis.place(part.end), low, high)
             low = high
     shapes = [
-        Shape(path, paint("step", name), word(phase_names.phase(name))) for name, path in paths.items() if path
+        Shape(path, paint("step", name), word(phase_names.phase(name)))
+        for name, path in paths.items()
+        if path
     ]
     up = scale.Scale(0.0, 1.0, (scale.Tick(0.5, percent(0.5)), scale.Tick(1.0, percent(1.0))))
     return timed(dossier, shapes, up, "share of each phase in the step over time", height=130)

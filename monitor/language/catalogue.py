@@ -17,11 +17,11 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
 from string import Formatter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 HERE = Path(__file__).parent
 HOLES = re.compile(r"(?:\{\})+")
@@ -126,6 +126,14 @@ class Catalogue:
         if not first and kinds.get(0) == "":
             holes = holes.replace(NAME, LEADING, 1)
         return Template(re.compile(re.escape(first) + holes, re.DOTALL), parts)
+
+    def part(self, keys: Container[str]) -> dict[str, Any]:
+        """These entries alone, for a script: words as they are, templates as patterns, the longest first."""
+        templates = (self._compiled(key) for key in self._rank if key in keys)
+        return {
+            "words": {key: told for key, told in self._constants.items() if key in keys},
+            "templates": [[one.pattern.pattern, one.parts] for one in templates],
+        }
 
     def word(self, text: str) -> str:
         """A label or a word; several words after commas are looked up one by one."""
