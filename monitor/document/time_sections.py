@@ -219,8 +219,8 @@ def _stalls(run: Run) -> Markup | None:
     if not run.stalls:
         return None
     rows = [
-        (word(phase_names.stall(one.kind)), whole(one.count), seconds(one.mean_seconds), seconds(one.total_seconds),
-         percent(one.share), number(one.every_steps))
+        (word(phase_names.stall(one.kind)), whole(one.count), seconds(one.mean_seconds),
+         seconds(one.total_seconds), percent(one.share), number(one.every_steps))
         for one in run.stalls
     ]  # fmt: skip
     head = ("kind", "count", "each", "in all", "of the time", "every … steps")

@@ -27,8 +27,8 @@ FOLDERS = (
 """Rooms that speak to people; of the others these files:"""
 FILES = (
     "client.py", "gpu/driver.py", "gpu/nvml.py", "model/criticality.py", "model/facts.py", "model/finding.py",
-    "model/groups.py", "model/phase_names.py", "model/post_mortem.py", "model/run.py", "model/settings.py", "web/page/page.js",
-    "web/page/page.html",
+    "model/groups.py", "model/phase_names.py", "model/post_mortem.py", "model/run.py", "model/settings.py",
+    "web/page/page.js", "web/page/page.html",
 )  # fmt: skip
 SILENT = (
     "advice/docs.py", "cli/cell.py", "cli/completion.py", "cli/daemon.py", "cli/train.py", "cli/version.py",
@@ -52,8 +52,7 @@ UNSAID_CALLS = frozenset(
 UNSAID_KEYWORDS = frozenset(
     ("change", "metavar", "id", "class_", "href", "dest", "prog", "settings", "classes")
 )
-DOCUMENTED = ("What", "Why")
-"""Parts of a rule's documentation that front ends show."""
+PART = re.compile(r"^(Looks at|Why|Remedy|Gain):", re.MULTILINE)
 
 
 def shape(node: ast.expr) -> str | None:
@@ -173,10 +172,10 @@ def of_page(text: str) -> list[str]:
 
 
 def of_rule(text: str) -> list[str]:
-    from monitor.advice.rule import parse_doc
-
-    doc = parse_doc(ast.get_docstring(ast.parse(text)) or "")
-    return [doc[part] for part in DOCUMENTED if doc.get(part)]
+    """What a rule's documentation says in the parts that front ends show: its first sentence, and why."""
+    first, *parts = re.split(PART, ast.get_docstring(ast.parse(text)) or "")
+    told = dict(zip(parts[::2], parts[1::2], strict=True))
+    return [" ".join(part.split()) for part in (first, told.get("Why", "")) if part.strip()]
 
 
 READERS = {".py": of_python, ".js": of_script, ".html": of_page}

@@ -15,11 +15,13 @@ STANDING = (
     # titles and orders
     "history", "compare", "processes", "stalls", "now", "Host", "Fix", "devices", "filter", "general", "more",
     "less", "name", "use", "memory", "worst", "number", "all", "mine", "by use", "by memory", "by name",
-    "by number", "by worst", "no GPU", "machine-readable", "comparison", "Runs", "runs", "Findings", "Training runs", "steps/s", "step p95", "tokens/s", "Remedy. ",
-    "Effect: ", "Price: ", "Avoid: ", "Set-up", "Steps", "by", "batch", "framework", "commit", "median", "step p99",
+    "by number", "by worst", "no GPU", "machine-readable", "comparison", "Runs", "runs", "Findings",
+    "Training runs", "steps/s", "step p95", "step p99", "tokens/s", "Remedy. ", "Effect: ", "Price: ",
+    "Avoid: ", "Set-up", "Steps", "by", "batch", "framework", "commit", "median",
     "Still there: ", "New in B: ",
     # put together from parts
-    "{} ago", ")", "{}: {}, {} a step", "{} (default: {})", "often", "once", "Logging", "Printing", "{} ({}), at {}",
+    "{} ago", ")", "{}: {}, {} a step", "{} (default: {})", "often", "once", "Logging", "Printing",
+    "{} ({}), at {}",
     "{} takes {} a sample, {} of it in {}", "Killed in {} of step {}", "Killed in step {}",
     "Hung for {} in {} of step {}", "Hung for {} in step {}", "Ended by {} in {} of step {}",
     "Ended by {} in step {}",

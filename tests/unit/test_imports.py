@@ -27,7 +27,8 @@ ALLOWED = {
 ARROWS = {
     # the floor
     "model": set(),
-    "terminal": set(),
+    "language": {"model"},
+    "terminal": {"language"},
     "calibration": {"model"},
     # collectors
     "gpu": {"model"},
@@ -43,11 +44,11 @@ ARROWS = {
     "fleet": {"model", "advice", "catalog"},
     # faces
     "client": {"model"},
-    "document": {"model", "catalog", "comparison", "store"},
-    "report": {"model", "client", "pipeline", "store", "terminal"},
+    "document": {"model", "language", "catalog", "comparison", "store"},
+    "report": {"model", "language", "client", "pipeline", "store", "terminal"},
     "experiments": {"model", "comparison", "report", "store"},
-    "web": {"model", "catalog", "comparison", "document", "store"},
-    "tui": {"model", "client", "catalog", "comparison", "fleet", "pipeline", "store"},
+    "web": {"model", "language", "catalog", "comparison", "document", "store"},
+    "tui": {"model", "language", "client", "catalog", "comparison", "fleet", "pipeline", "store"},
     "doctor": {"model", "calibration", "client", "host"},
     # commands on top
     "daemon": {"model", "host", "pipeline", "store", "web"},
@@ -64,6 +65,7 @@ ARROWS = {
         "document",
         "experiments",
         "fleet",
+        "language",
         "pipeline",
         "report",
         "runs",
