@@ -31,7 +31,7 @@ def known(language: str) -> dict[str, str]:
 def test_everything_said_has_a_translation(language: str, known: dict[str, str]) -> None:
     missing = {text: SPOKEN[text] for text in SPOKEN if text not in known}
     assert missing == {}, (
-        f"add to monitor/language/{language}/*.json (or, if no person reads it, to monitor/language/unsaid.json):\n"
+        f"add to monitor/language/{language}/*.json (or, if no person reads it, to unsaid.json beside it):\n"
         + json.dumps(missing, indent=1, ensure_ascii=False)
     )
 
