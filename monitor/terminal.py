@@ -19,7 +19,7 @@ NARROWEST = 40
 GAP = "  "
 UNITS = re.compile(r"(?<=\d) (?=(%|µs|ms|s|[KMGT]?i?B)\b|%)")
 TIED = "\N{NO-BREAK SPACE}"
-NAMES = frozenset(("run", "name", "user", "command", "script", "host", "node"))
+NAMES = frozenset(("run", "name", "user", "command", "script", "host", "node", "knob", "takes", "rule"))
 """Columns of other people's words, which are never translated."""
 COLORS = {
     "critical": "31;1", "warning": "33;1", "hint": "36", "healthy": "32;1",

@@ -49,7 +49,7 @@ HOME = "home"
 """What `gpumon` alone does: a command without a name."""
 
 
-SILENT = ("daemon", "export", "completion", "train", "version")
+SILENT = ("daemon", "completion", "train", "version")
 """Commands whose output is for programs, logs or a trainer's own: it is the same in every language."""
 
 
@@ -66,7 +66,8 @@ class Formatter(argparse.HelpFormatter):
         super().start_section(language.word(heading) if heading else heading)
 
     def add_usage(self, usage, actions, groups, prefix=None):  # type: ignore[no-untyped-def]
-        super().add_usage(usage and language.said(usage), actions, groups, prefix or language.word("usage: "))
+        named = language.word("usage: ") if prefix is None else prefix
+        super().add_usage(usage and language.said(usage), actions, groups, named)
 
 
 class Parser(argparse.ArgumentParser):
@@ -155,9 +156,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         args = _parsed(arguments)
         return int(args.entry(args) or 0)
     except UserError as error:
-        print(f"gpumon: {language.said(error.sentence)}", file=sys.stderr)
+        print(language.said(f"gpumon: {error.sentence}"), file=sys.stderr)
         if error.hint:
-            print(f"\n{language.word('hint')}: {language.said(error.hint)}", file=sys.stderr)
+            print("\n" + language.said(f"hint: {error.hint}"), file=sys.stderr)
         return error.code
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED

@@ -19,6 +19,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
+from itertools import pairwise
 from pathlib import Path
 from string import Formatter
 from typing import Any, NamedTuple
@@ -150,14 +151,14 @@ class Catalogue:
         told = self.sentences(text)
         if told != text:
             return told
-        told = self._tiled(CLAUSES.split(text), self._sentence)
+        told = self._tiled(_cut(CLAUSES, text), self._sentence)
         return text if ENGLISH.search(CODE.sub("", told)) else told
 
     def _sentences(self, text: str) -> str:
         """A sentence, or several; a single word is nobody's sentence, it may be a name."""
         if text.isspace() or not WORD.search(text):
             return text
-        return _ended(self._tiled(SENTENCES.split(text), self._sentence))
+        return _ended(self._tiled(_cut(SENTENCES, text), self._sentence))
 
     def _sentence(self, text: str) -> str | None:
         return self._known(text) if " " in text.strip() else None
@@ -234,6 +235,13 @@ class Catalogue:
 
 def _words(texts: Iterable[str]) -> dict[str, None]:
     return dict.fromkeys(word for text in texts for word in WORD.findall(text))
+
+
+def _cut(where: re.Pattern[str], text: str) -> list[str]:
+    """Pieces of a text, none of which begins or ends inside code."""
+    masked = CODE.sub(lambda code: "`" * len(code.group()), text)
+    places = [match.start() for match in where.finditer(masked) if 0 < match.start() < len(text)]
+    return [text[begin:end] for begin, end in pairwise((0, *places, len(text)))]
 
 
 def _appended(before: str, piece: str) -> str:

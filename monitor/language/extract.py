@@ -28,7 +28,7 @@ FOLDERS = (
 FILES = (
     "client.py", "gpu/driver.py", "gpu/nvml.py", "model/criticality.py", "model/facts.py", "model/finding.py",
     "model/groups.py", "model/phase_names.py", "model/post_mortem.py", "model/run.py", "model/settings.py",
-    "web/page/page.js", "web/page/page.html",
+    "web/page/page.js", "web/page/page.html", "../sdk/knobs/_loader.py", "../sdk/knobs/_optimizer.py",
 )  # fmt: skip
 SILENT = (
     "advice/docs.py", "cli/cell.py", "cli/completion.py", "cli/daemon.py", "cli/train.py", "cli/version.py",
@@ -203,7 +203,7 @@ def literal() -> dict[str, str]:
         if file.parent.name == "rules" and file.stem != "__init__":
             texts += of_rule(source)
         for text in texts:
-            found.setdefault(text, str(file.relative_to(ROOT.parent)))
+            found.setdefault(text, str(file.resolve().relative_to(ROOT.parent)))
     return found
 
 

@@ -11,7 +11,7 @@ STANDING = (
     # states, severities, results of checks
     "running", "stalled", "ended", "failed", "killed", "starved", "interrupted", "hung", "lost", "critical",
     "warning", "hint", "healthy", "fix", "fail", "warn", "ok", "skip", "yes", "no", "simulated", "paused",
-    "PASS", "WARN", "FAIL", "SKIP", "{} passed", "{} warning(s)", "{} failed", "{} skipped",
+    "PASS", "WARN", "FAIL", "SKIP", "hint: {}", "critical: {}", "healthy: {}", "{} passed", "{} warning(s)", "{} failed", "{} skipped",
     # titles and orders
     "history", "compare", "processes", "stalls", "now", "Host", "Fix", "devices", "filter", "general", "more",
     "less", "name", "use", "memory", "worst", "number", "all", "mine", "by use", "by memory", "by name",
@@ -31,7 +31,7 @@ FOREIGN = (
     "show program's version number and exit", "unrecognized arguments: {}",
     "the following arguments are required: {}", "argument {}: expected one argument",
     "argument {}: expected at least one argument", "argument {}: invalid choice: {} (choose from {})",
-    "argument {}: invalid {} value: {}", "argument {}: not allowed with argument {}",
+    "argument {}: {}", "argument {}: invalid {} value: {}", "argument {}: not allowed with argument {}",
     "one of the arguments {} is required", "ambiguous option: {} could match {}",
 )  # fmt: skip
 """By argparse."""

@@ -82,6 +82,14 @@ def test_names_in_holes_stay() -> None:
     )
 
 
+def test_code_is_never_touched() -> None:
+    code = "`for _ in data: x = 3 steps; no run matches` (train.py:7)"
+    assert (
+        language.said(f"Checkpoints take 4 % of the time: saved {code}") == f"保存检查点占 4 % 的时间：{code}"
+    )
+    assert language.said(code) == code
+
+
 def test_words_are_said_only_where_they_are_ours() -> None:
     assert language.word("idle") == "空闲"
     shown = table(("name", "state"), [("idle", "idle")])
