@@ -135,7 +135,7 @@ def _module(name: str) -> ModuleType:
 
 def _choose_language(arguments: Sequence[str]) -> None:
     """Of what people read; `--json` is read by programs."""
-    if language.chosen() == "en" or arguments[:1] in ([one] for one in SILENT):
+    if language.chosen() == "en" or "".join(arguments[:1]) in SILENT:
         return
     from monitor.language import stream
 

@@ -4,7 +4,7 @@ A sentence is recognised after it was filled in, and only as a whole. A translat
 hole:
 
     {0}    anything, kept as it is: names, paths, code
-    {0:n}  a quantity ("12 ms", "×1.8 (1.4–2.0)"), {0:i} one word without blanks; both kept as they are
+    {0:n}  a quantity ("12 ms", "×1.8 (1.4–2.0)"), {0:i} one word, or code in backticks; both kept as they are
     {0:w}  a word, or several after commas, from the catalogue ("data" → "数据")
     {0:t}  text from the catalogue: one sentence or several; may be empty
     {0:x}  something Chinese does not need, such as a plural: left out
@@ -32,10 +32,11 @@ NAME = r"(?:(?!; | · |\. [A-Z]).)+?"
 """Not across sentences: if a name or a line of code has such a place in it, its sentence stays English."""
 LEADING = NAME.replace("; ", "[;:] ")
 """Nor, at the beginning, what stands before a colon."""
+WHOLE = r"(`[^`]+`(?: \([^()]*\))?|\S+?)"
 HOLE = {
     "": f"({NAME})",
     "n": f"({QUANTITY})",
-    "i": r"(\S+?)",
+    "i": WHOLE,
     "w": f"({NAME})",
     "t": r"((?:(?! · ).)*?)",
     "x": r"(\w*)",

@@ -100,7 +100,7 @@ class Sentences(ast.NodeVisitor):
     def visit_keyword(self, node: ast.keyword) -> None:
         if node.arg == "evidence" and isinstance(node.value, ast.Dict):
             self.found |= {
-                _label(key.value): None for key in node.value.keys if isinstance(key, ast.Constant)
+                _label(str(key.value)): None for key in node.value.keys if isinstance(key, ast.Constant)
             }
         if node.arg not in UNSAID_KEYWORDS:
             self.generic_visit(node)

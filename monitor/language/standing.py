@@ -11,7 +11,8 @@ STANDING = (
     # states, severities, results of checks
     "running", "stalled", "ended", "failed", "killed", "starved", "interrupted", "hung", "lost", "critical",
     "warning", "hint", "healthy", "fix", "fail", "warn", "ok", "skip", "yes", "no", "simulated", "paused",
-    "PASS", "WARN", "FAIL", "SKIP", "hint: {}", "critical: {}", "healthy: {}", "{} passed", "{} warning(s)", "{} failed", "{} skipped",
+    "PASS", "WARN", "FAIL", "SKIP", "hint: {}", "critical: {}", "healthy: {}", "{} passed",
+    "{} warning(s)", "{} failed", "{} skipped",
     # titles and orders
     "history", "compare", "processes", "stalls", "now", "Host", "Fix", "devices", "filter", "general", "more",
     "less", "name", "use", "memory", "worst", "number", "all", "mine", "by use", "by memory", "by name",
