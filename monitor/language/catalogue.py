@@ -176,15 +176,15 @@ class Catalogue:
 
     def _known(self, text: str) -> str | None:
         """As it is, without the blanks around it, or without the stop at its end."""
-        found = self.whole(text)
-        bare = text.strip()
+        if text[-1:] in STOPS and text not in self._constants:
+            found = self.whole(text[:-1])
+            if found is not None:
+                return found + STOPS[text[-1]]
+        found, bare = self.whole(text), text.strip()
         if found is None and bare != text and bare:
             lead, tail = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
             inner = self._known(bare)
             return None if inner is None else lead + inner + tail
-        if found is None and bare[-1:] in STOPS:
-            found = self.whole(bare[:-1])
-            return None if found is None else found + STOPS[bare[-1]]
         return found
 
     def _whole(self, text: str) -> str | None:
@@ -193,6 +193,8 @@ class Catalogue:
         capital = text[:1].upper() + text[1:]
         if capital in self._constants:
             return self._constants[capital]
+        if f"{text}." in self._constants:
+            return self._constants[f"{text}."].rstrip("。")
         for key in self._candidates(text):
             template = self._compiled(key)
             match = template.pattern.fullmatch(text)

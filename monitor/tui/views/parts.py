@@ -29,9 +29,9 @@ def now_in(state: RunState, phase: str | None, seconds: float | None) -> str:
     return f"{word(phase)} {units.age(seconds) if state == 'stalled' else units.seconds(seconds)}"
 
 
-def pairs_lines(pairs: Mapping[str, str], room: Room) -> Iterable[Line]:
-    """Name and value, in as many columns as fit."""
-    pairs = {word(name): value for name, value in pairs.items()}
+def pairs_lines(pairs: Mapping[str, str], room: Room, *, ours: bool = True) -> Iterable[Line]:
+    """Name and value, in as many columns as fit. Names that are not ours are never translated."""
+    pairs = {word(name) if ours else name: value for name, value in pairs.items()}
     name_width = min(30, max(map(cells, pairs), default=0) + 1)
     value_width = min(40, max(map(cells, pairs.values()), default=0) + 2)
     count = max(1, (room.width - 1) // (name_width + value_width))
