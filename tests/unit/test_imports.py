@@ -52,7 +52,7 @@ ARROWS = {
     "doctor": {"model", "calibration", "client", "host"},
     # commands on top
     "daemon": {"model", "host", "pipeline", "store", "web"},
-    "demo": {"model", "client", "comparison", "terminal"},
+    "demo": {"model", "language", "client", "comparison", "terminal"},
     "cli": {
         "model",
         "advice",
