@@ -172,10 +172,10 @@ def of_page(text: str) -> list[str]:
 
 
 def of_rule(text: str) -> list[str]:
-    """What a rule's documentation says in the parts that front ends show: its first sentence, and why."""
+    """What a rule's documentation says: `gpumon help ID` shows all of it, findings show why they matter."""
     first, *parts = re.split(PART, ast.get_docstring(ast.parse(text)) or "")
     told = dict(zip(parts[::2], parts[1::2], strict=True))
-    return [" ".join(part.split()) for part in (first, told.get("Why", "")) if part.strip()]
+    return [" ".join(part.split()) for part in (first, *told.values()) if part.strip()]
 
 
 READERS = {".py": of_python, ".js": of_script, ".html": of_page}
