@@ -188,18 +188,23 @@ class Catalogue:
         return found
 
     def _whole(self, text: str) -> str | None:
-        if text in self._constants:
-            return self._constants[text]
-        capital = text[:1].upper() + text[1:]
-        if capital in self._constants:
-            return self._constants[capital]
-        if f"{text}." in self._constants:
-            return self._constants[f"{text}."].rstrip("。")
+        constant = self._constant(text)
+        if constant is not None:
+            return constant
         for key in self._candidates(text):
             template = self._compiled(key)
             match = template.pattern.fullmatch(text)
             if match and not self._strays(template.parts, match.groups()):
                 return "".join(self._filled(template.parts, self._parted(key, match.groups())))
+        return None
+
+    def _constant(self, text: str) -> str | None:
+        """A sentence without holes; inside another it may begin with a small letter and have no full stop."""
+        for begun in (text, text[:1].upper() + text[1:]):
+            if begun in self._constants:
+                return self._constants[begun]
+            if f"{begun}." in self._constants:
+                return self._constants[f"{begun}."].rstrip("。")
         return None
 
     def _strays(self, parts: Iterable[Part], values: tuple[str, ...]) -> bool:

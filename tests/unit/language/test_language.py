@@ -30,6 +30,8 @@ WORDS = Catalogue(
         "idle": "空闲",
         "Price: {}.": "代价：{:t}。",
         "memory": "内存",
+        "Keeping what is random: it changes.": "不要保留随机内容。",
+        "Avoid: {}": "注意：{:t}",
     }
 )
 
@@ -58,6 +60,10 @@ def test_two_texts_side_by_side_are_parted_where_both_are_known() -> None:
 def test_sentences_after_one_another() -> None:
     assert language.said("120 steps; no run matches") == "120 步；没有匹配的运行"
     assert language.said("Price: memory. Nobody knows this one.") == "代价：内存。Nobody knows this one."
+
+
+def test_a_sentence_inside_another_begins_small() -> None:
+    assert language.said("Avoid: keeping what is random: it changes.") == "注意：不要保留随机内容。"
 
 
 @pytest.mark.parametrize(
