@@ -47,6 +47,8 @@ WORD = re.compile(r"[A-Za-z]{2,}")
 SENTENCES = re.compile(r"(?<=[.?!])(?= )|(?=; )|(?<=[;:→] )|(?= · )|(?<= · )")
 CLAUSES = re.compile(r"(?=[ ,;:(])")
 FURTHER = re.compile(r"[.;] [A-Z]")
+MOST_LETTERS, MOST_PIECES = 1500, 40
+"""Longer texts are nobody's sentence (ours have at most 400 letters): looking for one would take long."""
 CODE = re.compile(r"`[^`]*`")
 ENGLISH = re.compile(r"[a-z]{2,} [a-z]{2,}")
 JOINTS = {"; ": "；", ", ": "，", ": ": "：", ". ": "。"}
@@ -152,12 +154,13 @@ class Catalogue:
         told = self.sentences(text)
         if told != text:
             return told
-        told = self._tiled(_cut(CLAUSES, text), self._sentence)
+        pieces = _cut(CLAUSES, text)
+        told = self._tiled(pieces, self._sentence) if len(pieces) <= MOST_PIECES else text
         return text if ENGLISH.search(CODE.sub("", told)) else told
 
     def _sentences(self, text: str) -> str:
         """A sentence, or several; a single word is nobody's sentence, it may be a name."""
-        if text.isspace() or not WORD.search(text):
+        if len(text) > MOST_LETTERS or not WORD.search(text):
             return text
         return _ended(self._tiled(_cut(SENTENCES, text), self._sentence))
 

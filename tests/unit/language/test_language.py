@@ -96,6 +96,11 @@ def test_code_is_never_touched() -> None:
     assert language.said(code) == code
 
 
+def test_a_long_text_of_somebody_else_costs_little() -> None:
+    long = "Checkpoints take " + "saved of the time: every steps, each, " * 400
+    assert language.said(long) == long
+
+
 def test_words_are_said_only_where_they_are_ours() -> None:
     assert language.word("idle") == "空闲"
     shown = table(("name", "state"), [("idle", "idle")])
