@@ -30,7 +30,7 @@ def style_within(place: str) -> str:
 
 def navigation(ways: Iterable[tuple[str, str]]) -> Markup:
     """Links to the daemon's other pages: (words, address)."""
-    return tag("nav", tag("b", "gpumon"), (tag("a", words, href=address) for words, address in ways))
+    return tag("nav", tag("b", "gpumon"), (tag("a", word(words), href=address) for words, address in ways))
 
 
 def paint(kind: str, name: str) -> str:

@@ -17,6 +17,7 @@ STANDING = (
     "history", "compare", "processes", "stalls", "now", "Host", "Fix", "devices", "filter", "general", "more",
     "less", "name", "use", "memory", "worst", "number", "all", "mine", "by use", "by memory", "by name",
     "by number", "by worst", "Everywhere", "Finding", "Replay", "Samples/s", "no GPU", "machine-readable",
+    "idle", "no detail", "no reason given",
     "comparison", "cause", "evidence", "remedy", "change", "Runs", "runs", "Findings", "gpumon's cost",
     "one __getitem__", "Looks at: {}", "Why: {}", "Remedy: {}", "Gain: {}",
     "Training runs", "steps/s", "step p95", "step p99", "tokens/s", "Remedy. ", "Effect: ", "Price: ",

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from monitor.language import current, said, word
 from monitor.model.finding import Finding, FindingGroup, Remedy, Speedup
+from monitor.model.gpu import Gpu
 from monitor.model.run import Run, Verdict
 from monitor.model.snapshot import Snapshot
 
@@ -20,7 +21,17 @@ def snapshot(given: Snapshot) -> Snapshot:
         findings=findings,
         groups=tuple(_group(one, findings) for one in given.groups),
         runs=tuple(map(run, given.runs)),
+        gpus=tuple(_gpu(one) for one in given.gpus),
+        source=replace(given.source, detail=_maybe(given.source.detail)),
     )
+
+
+def _gpu(given: Gpu) -> Gpu:
+    return replace(given, state_detail=_maybe(given.state_detail)) if given.state_detail else given
+
+
+def _maybe(text: str | None) -> str | None:
+    return said(text) if text else text
 
 
 def run(given: Run) -> Run:
