@@ -44,6 +44,7 @@ WORDS = {
     "figure": 0,
 }  # fmt: skip
 """Calls, and which of their arguments is shown although it may be one word."""
+ERRORS = ("UserError", "StoreError", "TraceError")
 TABLES = ("table", "rows")
 """Calls whose first argument is the titles of columns."""
 UNSAID_CALLS = frozenset(
@@ -144,6 +145,15 @@ def _label(key: str) -> str:
     return label(key)
 
 
+def of_errors(text: str) -> list[str]:
+    """What a file that is not a front end tells people: its errors."""
+    sentences = Sentences()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ERRORS:
+            sentences.visit(node)
+    return list(sentences.found)
+
+
 def of_python(text: str) -> list[str]:
     sentences = Sentences()
     sentences.visit(ast.parse(text))
@@ -181,6 +191,13 @@ def of_rule(text: str) -> list[str]:
 READERS = {".py": of_python, ".js": of_script, ".html": of_page}
 
 
+def others() -> Iterable[Path]:
+    """The files that are not front ends."""
+    spoken = {file.resolve() for file in files()}
+    silent = {ROOT / name for name in SILENT}
+    return (file for file in sorted(ROOT.rglob("*.py")) if file not in spoken | silent)
+
+
 def files() -> Iterable[Path]:
     inside = (file for folder in FOLDERS for file in sorted((ROOT / folder).rglob("*.py")))
     silent = {ROOT / name for name in SILENT}
@@ -204,6 +221,9 @@ def literal() -> dict[str, str]:
             texts += of_rule(source)
         for text in texts:
             found.setdefault(text, str(file.resolve().relative_to(ROOT.parent)))
+    for file in others():
+        for text in of_errors(file.read_text(encoding="utf-8")):
+            found.setdefault(text, str(file.relative_to(ROOT.parent)))
     return found
 
 
