@@ -14,6 +14,8 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TextIO
 
+from monitor.language import cells, said, word
+
 NARROWEST = 40
 GAP = "  "
 UNITS = re.compile(
@@ -22,6 +24,8 @@ UNITS = re.compile(
 )
 """The blank between a number and its unit, and within "10 min 03 s" and "×2.1 (1.7–2.4)"."""
 TIED = "\N{NO-BREAK SPACE}"
+NAMES = frozenset(("run", "name", "user", "command", "script", "host", "node", "knob", "takes", "rule"))
+"""Columns of other people's words, which are never translated."""
 COLORS = {
     "critical": "31;1", "warning": "33;1", "hint": "36", "healthy": "32;1",
     "running": "32", "stalled": "31;1", "failed": "31", "killed": "31",
@@ -68,18 +72,16 @@ def plain(text: str) -> str:
 
 def ruled(text: str, width: int) -> str:
     """A heading with a line to the edge."""
-    return f"── {text} " + "─" * max(0, width - len(text) - 4)
+    text = said(text)
+    return f"── {text} " + "─" * max(0, width - cells.width(text) - 4)
 
 
 def wrapped(text: str, width: int | None, indent: str = "", hang: str = "  ") -> list[str]:
     """Lines of at most this width; a number stays with its unit, and words are never broken."""
+    text = said(text)
     if width is None:
         return [indent + text]
-    tied = UNITS.sub(TIED, text)
-    lines = textwrap.wrap(
-        tied, width, initial_indent=indent, subsequent_indent=indent + hang,
-        break_long_words=False, break_on_hyphens=False,
-    )  # fmt: skip
+    lines = cells.wrap(UNITS.sub(TIED, text), width, indent, indent + hang)
     return [line.replace(TIED, " ") for line in lines] or [indent]
 
 
@@ -98,8 +100,9 @@ def code(text: str, width: int | None, indent: str) -> Iterator[str]:
 
 def hints(entries: Sequence[tuple[str, str]], width: int | None, on: Terminal = PLAIN) -> Iterator[str]:
     """Commands, and beside them what they are for; below them if there is no room beside."""
+    entries = [(command, said(why)) for command, why in entries]
     longest = max(len(command) for command, _ in entries) + len(GAP)
-    beside = width is None or longest + max(len(why) for _, why in entries) <= width
+    beside = width is None or longest + max(cells.width(why) for _, why in entries) <= width
     for command, why in entries:
         shown = on.paint(command, "bold")
         if beside:
@@ -121,6 +124,7 @@ def table(
 ) -> str:
     """Columns as wide as needed. If that exceeds the terminal's width, column `below` moves below its row,
     then the columns in `spare` are dropped, in order. `tones` are the colours of the rows."""
+    head, rows = _spoken(head, rows)
     shown = list(range(len(head)))
     under = None
     for drop in (below, *spare):
@@ -137,13 +141,22 @@ def table(
     return "\n".join(lines)
 
 
+def _spoken(
+    head: Sequence[str], rows: Sequence[Sequence[str]]
+) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+    """In the reader's language, except for names."""
+    own = [title.lower() in NAMES for title in head]
+    told = [[text if is_name else word(text) for text, is_name in zip(row, own, strict=True)] for row in rows]
+    return [word(title) for title in head], told
+
+
 def _below(row: Sequence[str], under: int | None, on: Terminal) -> Iterator[str]:
     if under is not None and row[under]:
         yield from (on.paint(line, "dim") for line in wrapped(plain(row[under]), on.width, GAP))
 
 
 def _widths(head: Sequence[str], rows: Sequence[Sequence[str]], shown: Sequence[int]) -> dict[int, int]:
-    return {at: max(len(row[at]) for row in (head, *rows)) for at in shown}
+    return {at: max(cells.width(plain(row[at])) for row in (head, *rows)) for at in shown}
 
 
 def _wide(head: Sequence[str], rows: Sequence[Sequence[str]], shown: Sequence[int]) -> int:
@@ -151,7 +164,5 @@ def _wide(head: Sequence[str], rows: Sequence[Sequence[str]], shown: Sequence[in
 
 
 def _line(row: Sequence[str], widths: dict[int, int], shown: Sequence[int], right: Sequence[int]) -> str:
-    cells = [
-        plain(row[at]).rjust(widths[at]) if at in right else plain(row[at]).ljust(widths[at]) for at in shown
-    ]
-    return GAP.join(cells).rstrip()
+    padded = ((cells.right if at in right else cells.left)(plain(row[at]), widths[at]) for at in shown)
+    return GAP.join(padded).rstrip()

@@ -28,6 +28,11 @@ settings.register_profile("explore", deadline=None, max_examples=2000, suppress_
 settings.load_profile("same")
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# What is tested is English unless a test asks for another language.
+os.environ.pop("GPUMON_LANG", None)
+for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
+    if name in os.environ:
+        os.environ[name] = "C.UTF-8"
 # A shell's background job ignores Ctrl-C, and so would every child the tests want to interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

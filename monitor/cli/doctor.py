@@ -15,6 +15,7 @@ from typing import Any
 
 from monitor import __version__
 from monitor.doctor.check import Check, Context, Result, all_checks, run_check
+from monitor.language import said
 from monitor.model import settings
 from monitor.model.errors import EXIT_FAILED, EXIT_OK, UserError
 from monitor.terminal import PLAIN, Terminal, wrapped
@@ -89,13 +90,13 @@ def as_text(results: Sequence[tuple[Check, Result]], on: Terminal = PLAIN) -> st
     width = max(len(item.id) for item, _ in results)
     blocks = [line for item, result in results for line in _block(item, result, width, on)]
     counts = count(results)
-    summary = ", ".join(f"{counts[status]} {word}" for status, word in WORDS if counts[status])
+    summary = ", ".join(said(f"{counts[status]} {name}") for status, name in WORDS if counts[status])
     return "\n".join([*blocks, "", f"{len(results)} check(s): {summary}"])
 
 
 def _block(item: Check, result: Result, width: int, on: Terminal) -> Iterator[str]:
     indent, room = " " * (width + 8), min(WIDEST, on.width or WIDEST)
-    first, *more = wrapped(f"{result.status}  {item.id:<{width}}  {result.detail}", room, hang=indent)
+    first, *more = wrapped(f"{result.status}  {item.id:<{width}}  {said(result.detail)}", room, hang=indent)
     status = on.paint(result.status, TONES[result.status])
     yield status + first.removeprefix(result.status)
     yield from more

@@ -17,8 +17,9 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import NoReturn
 
-from monitor import __version__
+from monitor import __version__, language
 from monitor.cli import plain_characters
+from monitor.language import cells
 from monitor.model.errors import EXIT_INTERRUPTED, UserError
 
 COMMANDS = {
@@ -48,16 +49,36 @@ HOME = "home"
 """What `gpumon` alone does: a command without a name."""
 
 
-class _Help(argparse.HelpFormatter):
-    """With every command's text beside its name."""
+SILENT = ("daemon", "completion", "train", "version")
+"""Commands whose output is for programs, logs or a trainer's own: it is the same in every language."""
+
+
+class Formatter(argparse.HelpFormatter):
+    """Help in the reader's language, with every command's text beside its name."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog)
         self._action_max_length = self._current_indent + max(map(len, COMMANDS)) + 6
 
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return cells.wrap(language.word(text), width, "", "")
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return "\n".join(cells.wrap(language.said(text), width, indent, indent))
+
+    def start_section(self, heading: str | None) -> None:
+        super().start_section(language.word(heading) if heading else heading)
+
+    def add_usage(self, usage, actions, groups, prefix=None):  # type: ignore[no-untyped-def]
+        named = language.word("usage: ") if prefix is None else prefix
+        super().add_usage(usage and language.said(usage), actions, groups, named)
+
 
 class Parser(argparse.ArgumentParser):
     """Says in one sentence what is wrong, and what may have been meant."""
+
+    def _get_formatter(self) -> argparse.HelpFormatter:
+        return Formatter(prog=self.prog)
 
     def error(self, message: str) -> NoReturn:
         raise UserError(message, hint=self._meant(message) or f"{self.prog} --help")
@@ -74,7 +95,7 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
     """The parser, with the options of `command` only, so that the other modules stay unimported."""
     parser = Parser(
         prog="gpumon",
-        formatter_class=_Help,
+        formatter_class=Formatter,
         description="Why is the GPU not busy, what to change, what it will gain, and whether it did.",
         epilog="exit codes: 0 fine, 1 the answer is no, 2 bad input, 3 no daemon or Prometheus answers, "
         "4 another daemon is already running, 130 interrupted",
@@ -117,19 +138,32 @@ def _module(name: str) -> ModuleType:
     )
 
 
+def _choose_language(arguments: Sequence[str]) -> None:
+    """Of what people read; `--json` is read by programs."""
+    if language.chosen() == "en" or "".join(arguments[:1]) in SILENT:
+        return
+    from monitor.language import stream
+
+    if all(stream.can_show(one) for one in (sys.stdout, sys.stderr)):
+        language.use(language.chosen())
+        if arguments[:1] != ["tui"]:  # the screen is said where it is laid out
+            stream.use()
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of the console script; returns the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     plain_characters.use()
+    _choose_language(arguments)
     try:
         if not arguments:
             return int(_module(HOME).run())
         args = _parsed(arguments)
         return int(args.entry(args) or 0)
     except UserError as error:
-        print(f"gpumon: {error.sentence}", file=sys.stderr)
+        print(language.said(f"gpumon: {error.sentence}"), file=sys.stderr)
         if error.hint:
-            print(f"\nhint: {error.hint}", file=sys.stderr)
+            print("\n" + language.said(f"hint: {error.hint}"), file=sys.stderr)
         return error.code
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED

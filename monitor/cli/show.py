@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from monitor.catalog.rows import shown
 from monitor.cli import fleet_source, run_source, show_nodes
+from monitor.language import word
 from monitor.model import criticality
 from monitor.model.errors import EXIT_FAILED, EXIT_OK
 from monitor.model.finding import Finding
@@ -59,7 +60,7 @@ def _record(args: argparse.Namespace) -> RunRecord:
 def render(record: RunRecord, on: Terminal = PLAIN) -> Iterator[str]:
     """The run as text, most important first."""
     run = record.run
-    yield f"{run.name}  {run.id}  {on.paint(run.state, run.state)}{_live(run)}"
+    yield f"{run.name}  {run.id}  {on.paint(word(run.state), run.state)}{word(_live(run))}"
     yield from wrapped(_facts(run), on.width, hang="")
     yield ""
     yield from _findings(record.findings, on)
@@ -74,7 +75,7 @@ def render(record: RunRecord, on: Terminal = PLAIN) -> Iterator[str]:
         yield table(("phase", "mean", "share", "p95"), rows, right=(1, 2, 3), on=on)
         yield ""
     if run.stalls:
-        yield "stalls"
+        yield word("stalls")
         lines = [
             (s.kind, whole(s.count), seconds(s.mean_seconds), percent(s.share), number(s.every_steps))
             for s in run.stalls
@@ -85,7 +86,7 @@ def render(record: RunRecord, on: Terminal = PLAIN) -> Iterator[str]:
         yield "criticality (1: a second saved there is a second won; 0: it is hidden)"
         yield table(("where", "slope", ""), criticality.rows(run.criticality), on=on)
         yield ""
-    yield "ranks"
+    yield word("ranks")
     if run.nodes:
         yield show_nodes.ranks(run, on)
         return

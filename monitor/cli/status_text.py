@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
+from monitor.language import cells, said, word
 from monitor.model import groups
 from monitor.model.finding import Finding
 from monitor.model.gpu import Gpu
@@ -43,9 +44,11 @@ def render(snapshot: Snapshot, origin: str, width: int | None, on: Terminal = PL
 
 def _fitted(text: str, width: int | None, on: Terminal) -> Iterator[str]:
     """One entry as lines of plain text; continuation lines are indented below its text."""
-    text = plain(text)
+    text = said(plain(text))
     tone = text.partition(" ")[0] if text[:1] != " " else ""
-    if width is None or len(text) <= width:
+    if tone in COLORS:
+        text = f"{cells.left(word(tone), len(HANG))}{text[len(HANG) :]}"
+    if width is None or cells.width(text) <= width:
         yield on.paint(text, tone)
         return
     indent = text[: len(text) - len(text.lstrip())]
@@ -55,12 +58,14 @@ def _fitted(text: str, width: int | None, on: Terminal) -> Iterator[str]:
 
 def _cut(line: str, width: int) -> str:
     """A single word may be longer than the terminal is wide."""
-    return line if len(line) <= width else line[: width - 1] + "…"
+    while cells.width(line) > width:
+        line = line.removesuffix("…")[:-1] + "…"
+    return line
 
 
 def _head(snapshot: Snapshot, origin: str) -> Iterator[str]:
     at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(snapshot.time))
-    yield f"{snapshot.host.hostname}  {at}  ({origin})"
+    yield f"{snapshot.host.hostname}  {at}  ({said(origin)})"
     source = snapshot.source
     if source.kind == "simulated":
         yield "GPUs are SIMULATED: these are not readings of real cards"
@@ -108,7 +113,7 @@ def _host(host: Host) -> Iterator[str]:
     parts += [f"{disk.name} {percent(disk.busy_ratio)} busy" for disk in busy]
     if parts:
         yield ""
-        yield "host  " + ", ".join(parts)
+        yield f"{word('host')}  " + ", ".join(map(said, parts))
 
 
 def _runs(snapshot: Snapshot) -> Iterator[str]:
@@ -131,10 +136,11 @@ def _run(run: Run) -> Iterator[str]:
     since = duration(run.elapsed_seconds)
     state = f"hung, started {since} ago" if run.state == "stalled" else f"{run.state} for {since}"
     yield f"run {run.name}  {state}{ranks}{who}  ({run.id})"
-    yield "    " + ", ".join([f"{whole(run.steps)} steps", *_speeds(run), f"step {seconds(run.step.p50)}"])
+    parts = [f"{whole(run.steps)} steps", *_speeds(run), f"step {seconds(run.step.p50)}"]
+    yield "    " + ", ".join(map(said, parts))
     largest = sorted(run.phases, key=lambda phase: -phase.share)[:PHASES_SHOWN]
     if largest:
-        shown = (f"{phase.name} {percent(phase.share)}" for phase in largest if visible(phase.share))
+        shown = (f"{word(phase.name)} {percent(phase.share)}" for phase in largest if visible(phase.share))
         yield "    " + "  ".join(shown)
     if run.state == "stalled" and run.current is not None:
         stuck = run.current
@@ -165,9 +171,9 @@ def _findings(snapshot: Snapshot) -> Iterator[str]:
 
 def _finding(finding: Finding) -> Iterator[str]:
     promise = f"{gain(finding.speedup.likely)} " if finding.speedup else ""
-    yield f"{finding.severity:<8} {promise}{finding.title} ({finding.subject})  [{finding.id}]"
+    yield f"{finding.severity:<8} {promise}{said(finding.title)} ({finding.subject})  [{finding.id}]"
     if finding.remedy.summary:
-        yield f"{HANG}→ {finding.remedy.summary}"
+        yield f"{HANG}→ {said(finding.remedy.summary)}"
 
 
 def _lost(snapshot: Snapshot) -> Iterator[str]:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from monitor import language
 from monitor.cli import fleet_source
 from monitor.model import settings
 from monitor.model.address import CONNECT_VARIABLE
@@ -59,6 +60,8 @@ def run(args: argparse.Namespace) -> int:
             "gpumon tui needs a terminal",
             hint="gpumon status prints the same as text; --screenshot FILE writes an SVG",
         )
+    if args.ascii:
+        language.use("en")  # the only one that has plain characters
     from monitor.tui.start import build
 
     app = build(

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from monitor.language import said, word
+from monitor.language.cells import left
+from monitor.language.cells import width as width_of
 from monitor.model.units import filled, gain_range, number
 from monitor.terminal import Terminal
 
@@ -46,8 +49,8 @@ class Race:
         full = filled(share, cells) if share else 0
         tone = "running" if lane is not self.lanes[0] else "warning"
         bar = on.paint(on.block * full, tone) + on.paint(on.blank * (cells - full), "dim")
-        rate = f"{number(lane.rate)} samples/s" if lane.rate else ""
-        return f"  {lane.label:<{LABEL}}{bar} {rate}".rstrip()
+        rate = said(f"{number(lane.rate)} samples/s") if lane.rate else ""
+        return f"  {left(word(lane.label), LABEL)}{bar} {rate}".rstrip()
 
 
 Range = tuple[float, float, float]
@@ -57,12 +60,13 @@ Range = tuple[float, float, float]
 def ranges(rows: Sequence[tuple[str, Range]], on: Terminal, width: int) -> list[str]:
     """Ratios with their ranges, each at its place on one scale that begins at ×1."""
     texts = [gain_range(*span) for _, span in rows]
-    names = max(len(name) for name, _ in rows)
+    rows = [(word(name), span) for name, span in rows]
+    names = max(width_of(name) for name, _ in rows)
     cells = max(NARROWEST, width - names - max(map(len, texts)) - 8)
     top = max(span[2] for _, span in rows)
     wide = max(map(len, texts))
     return [
-        f"  {name:<{names}}  {on.paint(text.ljust(wide), 'bold')}  {_span(span, top, cells, on)}"
+        f"  {left(name, names)}  {on.paint(text.ljust(wide), 'bold')}  {_span(span, top, cells, on)}"
         for (name, span), text in zip(rows, texts, strict=True)
     ]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TextIO
 
+from monitor.language import cells, said, word
 from monitor.terminal import Terminal, is_attended, plain, ruled, wrapped
 
 WIDEST = 100
@@ -53,8 +54,8 @@ class Page:
 
     def point(self, name: str, text: str, tone: str = "") -> None:
         """A sentence with a word in front that says what it is."""
-        lead = INDENT + name.ljust(10)
-        lines = wrapped(plain(text), self.width, " " * len(lead), "")
+        lead = INDENT + cells.left(word(name), 10)
+        lines = wrapped(plain(text), self.width, " " * cells.width(lead), "")
         first = self.on.paint(lead, "dim") + self.on.paint(lines[0].lstrip(), tone)
         self.write(first, *(self.on.paint(line, tone) for line in lines[1:]))
 
@@ -68,8 +69,9 @@ class Page:
     def commands(self, rows: Sequence[tuple[str, str]]) -> None:
         """Commands to type, with what each is for: beside it where there is room for all, else below it."""
         wide = max(len(command) for command, _ in rows)
-        beside = len(INDENT) + wide + 2 + max(len(why) for _, why in rows) <= self.width
-        for command, why in rows:
+        told = [(command, said(why)) for command, why in rows]
+        beside = len(INDENT) + wide + 2 + max(cells.width(why) for _, why in told) <= self.width
+        for command, why in told:
             head = INDENT + self.on.paint(command.ljust(wide) if beside else command, "bold")
             self.write(f"{head}  {self.on.paint(why, 'dim')}" if beside else head)
             if not beside:

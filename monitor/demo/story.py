@@ -16,6 +16,7 @@ from monitor.demo.bars import Race, Range, ranges
 from monitor.demo.code import changed_code
 from monitor.demo.page import Page
 from monitor.demo.stage import Stage
+from monitor.language import word
 from monitor.model.errors import EXIT_FAILED, UserError
 from monitor.model.facts import findings_of
 from monitor.model.finding import Finding
@@ -220,7 +221,9 @@ def tell(page: Page, finding: Finding, evidence: Sequence[str]) -> None:
     page.point("cause", finding.title)
     known = [(key, finding.evidence[key]) for key in evidence if finding.evidence.get(key) is not None]
     if known:
-        page.point("evidence", "; ".join(f"{label(key)} {value_of(key, value)}" for key, value in known))
+        page.point(
+            "evidence", "; ".join(f"{word(label(key))} {value_of(key, value)}" for key, value in known)
+        )
     page.point("remedy", finding.remedy.summary)
     page.change(finding.remedy.change.splitlines())
     if finding.speedup is not None:

@@ -14,6 +14,7 @@ from monitor.document.charts import Shape
 from monitor.document.markup import Markup, document, join, tag
 from monitor.document.parts import legend, paint, section, style, table
 from monitor.document.time_sections import pointed
+from monitor.language import word
 from monitor.model import phase_names
 from monitor.model.since_start import points
 from monitor.model.units import ABSENT, gain, gain_range, number, seconds, signed_seconds, visible
@@ -39,7 +40,7 @@ def _head(found: Comparison, a: Dossier, b: Dossier, ways: Markup | None) -> Mar
     main = [one for one in figures(found) if one.main and one.change != ABSENT]
     return tag(
         "header",
-        ways or tag("p", tag("b", "gpumon"), " comparison", class_="brand"),
+        ways or tag("p", tag("b", "gpumon"), word(" comparison"), class_="brand"),
         tag("h1", named),
         tag("p", _sentence(found), class_=f"verdict {TONES[found.verdict]}"),
         tag("div", (_tile(one) for one in main), class_="tiles"),
@@ -54,7 +55,11 @@ def _sentence(found: Comparison) -> str:
 
 def _tile(one: Figure) -> Markup:
     return tag(
-        "div", tag("b", one.change), tag("span", one.name), tag("small", f"{one.a} → {one.b}"), class_="tile"
+        "div",
+        tag("b", one.change),
+        tag("span", word(one.name)),
+        tag("small", f"{one.a} → {one.b}"),
+        class_="tile",
     )
 
 
@@ -64,7 +69,7 @@ def _side(letter: str, side: Side, dossier: Dossier) -> Markup:
         (
             tag("b", f"{letter} "),
             tag("code", side.run),
-            f" {side.state}, {seconds(side.seconds)}",
+            f" {word(side.state)}, {seconds(side.seconds)}",
             " · " if command else None,
             tag("code", command) if command else None,
         )
@@ -81,7 +86,7 @@ def _same_work(found: Comparison) -> Markup:
 
 
 def _figures(found: Comparison) -> Markup:
-    rows = [one[:4] for one in figures(found) if (one.a, one.b) != (ABSENT, ABSENT)]
+    rows = [(word(one.name), *one[1:4]) for one in figures(found) if (one.a, one.b) != (ABSENT, ABSENT)]
     return section("Figures", table(("", "A", "B", "B / A"), rows, figures=(1, 2, 3)))
 
 
@@ -120,7 +125,7 @@ def _phase(one: PhaseChange, axis: scale.Scale) -> list[Markup | str]:
         charts.bar(axis.place(one.after_seconds), color),
     )
     return [
-        phase_names.phase(one.name),
+        word(phase_names.phase(one.name)),
         tag("div", bars, class_="pair"),
         seconds(one.before_seconds),
         seconds(one.after_seconds),

@@ -8,6 +8,7 @@ from monitor.catalog.dossier import Dossier
 from monitor.document import charts
 from monitor.document.markup import Markup, join, tag
 from monitor.document.parts import change, pairs, prose, section
+from monitor.language import word
 from monitor.model.facts import promises
 from monitor.model.finding import EFFECT_WORDS, Finding, Remedy
 from monitor.model.units import gain, gain_range, label, value_of
@@ -78,7 +79,7 @@ def _consequences(remedy: Remedy) -> Iterator[Markup]:
 
 def _evidence(finding: Finding) -> Markup | None:
     shown = [
-        (label(key), value_of(key, value))
+        (label(key), word(value_of(key, value)) if isinstance(value, bool) else value_of(key, value))
         for key, value in finding.evidence.items()
         if value not in (None, "", [], {})
     ]

@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode
 from monitor.catalog.rows import RunRow
 from monitor.document.markup import Markup, document, join, tag
 from monitor.document.parts import style, table
+from monitor.language import word
 from monitor.model.units import ago, duration, number, seconds, whole
 
 HEAD = ("run", "state", "steps", "samples/s", "step", "lasted", "started", "finding", "")
@@ -17,7 +18,7 @@ def list_page(rows: Sequence[RunRow], ways: Markup) -> str:
     before = _forerunners(rows)
     lines = [_line(row, before.get(row)) for row in rows]
     body = table(HEAD, lines, figures=(2, 3, 4, 5, 6)) if rows else _empty()
-    heading = tag("header", ways, tag("h1", "Runs"))
+    heading = tag("header", ways, tag("h1", word("Runs")))
     return document("gpumon: runs", style(), join((heading, tag("main", tag("section", body)))))
 
 
@@ -61,6 +62,6 @@ def _compare(row: RunRow, before: RunRow | None) -> Iterator[Markup]:
 
 
 def not_found_page(sentence: str, ways: Markup) -> str:
-    heading = tag("header", ways, tag("h1", "Not found"))
+    heading = tag("header", ways, tag("h1", word("Not found")))
     said = tag("main", tag("section", tag("p", sentence)))
     return document("gpumon: not found", style(), join((heading, said)))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from monitor.catalog.dossier import Dossier
 from monitor.document.time_sections import name_of
+from monitor.language import said, word
 from monitor.model import criticality
 from monitor.model.facts import promises
 from monitor.model.finding import EFFECT_WORDS, Finding
@@ -27,12 +28,12 @@ SPECIAL = str.maketrans({letter: f"\\{letter}" for letter in "\\`*_[]<>|#"})
 
 def run_markdown(dossier: Dossier) -> str:
     parts = (_head, _spent, _critical, _findings, _kept, _foot)
-    return "\n".join(line for part in parts for line in part(dossier)).rstrip() + "\n"
+    return "\n".join(said(line) for part in parts for line in part(dossier)).rstrip() + "\n"
 
 
 def plain(text: str) -> str:
     """A name or sentence on one line, escaped so that Markdown does not interpret it."""
-    return " ".join(text.split()).translate(SPECIAL)
+    return said(" ".join(text.split())).translate(SPECIAL)
 
 
 def prose(text: str) -> str:
@@ -45,7 +46,7 @@ def prose(text: str) -> str:
 
 def _head(dossier: Dossier) -> Iterator[str]:
     run = dossier.run
-    yield f"# {plain(run.name)} ({plain(run.state)})"
+    yield f"# {plain(run.name)} ({word(run.state)})"
     yield ""
     yield f"**{prose(dossier.sentence)}**"
     yield ""
@@ -58,13 +59,13 @@ def _head(dossier: Dossier) -> Iterator[str]:
         else "",
         f"on {plain(run.hostname)}" if run.hostname else "",
     ]
-    yield " · ".join(fact for fact in facts if fact)
+    yield " · ".join(said(fact) for fact in facts if fact)
     yield ""
 
 
 def rows(head: Sequence[str], body: Sequence[Sequence[str]], right: Sequence[int] = ()) -> Iterator[str]:
     """A table; the columns in `right` are right-aligned."""
-    yield "| " + " | ".join(head) + " |"
+    yield "| " + " | ".join(map(word, head)) + " |"
     yield "|" + "|".join("---:" if at in right else "---" for at in range(len(head))) + "|"
     for row in body:
         yield "| " + " | ".join(row) + " |"
@@ -78,7 +79,7 @@ def _spent(dossier: Dossier) -> Iterator[str]:
     yield "## Where every second went"
     yield ""
     shown = [
-        (plain(name_of(part, dossier)), seconds(part.seconds), small_percent(part.share))
+        (plain(word(name_of(part, dossier))), seconds(part.seconds), small_percent(part.share))
         for part in account.parts
         if visible(part.share)
     ]
@@ -128,7 +129,7 @@ def _finding(place: int, finding: Finding, dossier: Dossier) -> Iterator[str]:
     if finding.remedy.price:
         yield f"- Price: {prose(finding.remedy.price)}."
     evidence = ", ".join(
-        f"{label(key)} {value_of(key, value)}"
+        f"{word(label(key))} {value_of(key, value)}"
         for key, value in finding.evidence.items()
         if value not in (None, "")
     )

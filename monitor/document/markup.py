@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
+from monitor.language import name as language
+from monitor.language import said, word
+
+TITLES = frozenset(("b", "h2", "h3", "th", "dt", "summary"))
+"""Tags whose words are always ours; what is in the others may be somebody's name, so single words stay."""
+CODE = frozenset(("code", "style", "script"))
 VOID = frozenset(("br", "hr", "meta", "line", "path", "rect"))
 
 
@@ -21,25 +27,28 @@ Children = Child | Iterable[Child]
 def tag(name: str, /, *children: Children, **attributes: object) -> Markup:
     """``tag("a", "text", href="#x")``. In attribute names ``_`` becomes ``-`` and a trailing one is dropped
     (`class_`); attributes that are None are omitted."""
+    told = {key: said(str(value)) if key == "aria_label" else value for key, value in attributes.items()}
     given = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(str(value))}"'
-        for key, value in attributes.items()
+        for key, value in told.items()
         if value is not None
     )
-    return Markup(f"<{name}{given}/>" if name in VOID else f"<{name}{given}>{join(children)}</{name}>")
+    is_ours = name in TITLES or str(attributes.get("class_", "")).startswith("chip")
+    say = word if is_ours else str if name in CODE else said
+    return Markup(f"<{name}{given}/>" if name in VOID else f"<{name}{given}>{join(children, say)}</{name}>")
 
 
-def join(children: Iterable[Children]) -> Markup:
-    """All children in order; None is skipped."""
-    return Markup("".join(map(_one, children)))
+def join(children: Iterable[Children], say: Callable[[str], str] = said) -> Markup:
+    """All children in order, in the reader's language; None is skipped."""
+    return Markup("".join(_one(child, say) for child in children))
 
 
-def _one(child: Children) -> str:
+def _one(child: Children, say: Callable[[str], str]) -> str:
     if child is None:
         return ""
     if isinstance(child, Markup):
         return str(child)
-    return escape(_plain(child)) if isinstance(child, str) else join(child)
+    return escape(_plain(say(child))) if isinstance(child, str) else join(child, say)
 
 
 def _plain(text: str) -> str:
@@ -62,5 +71,5 @@ def document(title: str, style: str, body: Markup, scripts: Sequence[str] = (), 
             (tag("script", Markup(script), defer="") for script in scripts),
         )
     )
-    page = tag("html", tag("head", head), tag("body", body, **marks), lang="en")
+    page = tag("html", tag("head", head), tag("body", body, **marks), lang=language())
     return f"<!doctype html>\n{page}\n"

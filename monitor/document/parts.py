@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from importlib import resources
 
 from monitor.document.markup import Markup, join, tag
+from monitor.language import said, word
 
 ORDER = (
     "data", "transfer", "forward", "backward", "sync", "grad_norm", "optimizer", "zero_grad", "log",
@@ -29,7 +30,7 @@ def style_within(place: str) -> str:
 
 def navigation(ways: Iterable[tuple[str, str]]) -> Markup:
     """Links to the daemon's other pages: (words, address)."""
-    return tag("nav", tag("b", "gpumon"), (tag("a", words, href=address) for words, address in ways))
+    return tag("nav", tag("b", "gpumon"), (tag("a", word(words), href=address) for words, address in ways))
 
 
 def paint(kind: str, name: str) -> str:
@@ -48,7 +49,7 @@ def legend(entries: Iterable[tuple[str, str]]) -> Markup:
     """Entries are (text, class of its colour)."""
     return tag(
         "p",
-        (tag("span", tag("i", class_=f"key {class_}"), text) for text, class_ in entries),
+        (tag("span", tag("i", class_=f"key {class_}"), word(text)) for text, class_ in entries),
         class_="legend",
     )
 
@@ -74,6 +75,7 @@ def pairs(entries: Iterable[tuple[str, str]]) -> Markup:
 
 def prose(text: str) -> Markup:
     """A sentence with `code` between backticks."""
+    text = said(text)
     pieces = text.split("`")
     if len(pieces) % 2 == 0:
         return join((text,))

@@ -9,6 +9,7 @@ from monitor.catalog.dossier import Dossier
 from monitor.document import finding_section, machine_sections, node_section, setup_sections, time_sections
 from monitor.document.markup import Markup, document, join, tag
 from monitor.document.parts import prose, style, style_within
+from monitor.language import said, word
 from monitor.model.devices import by_device
 from monitor.model.run import Run
 from monitor.model.units import gain, number, percent, seconds, small_percent, visible, whole
@@ -53,11 +54,11 @@ def _head(dossier: Dossier, ways: Markup | None) -> Markup:
     tone = "bad" if dossier.end is not None else _tone(run)
     return tag(
         "header",
-        ways or tag("p", tag("b", "gpumon"), " run report", class_="brand"),
+        ways or tag("p", tag("b", "gpumon"), word(" run report"), class_="brand"),
         tag("h1", run.name, " ", tag("span", _state(run), class_=f"chip state-{run.state}")),
         tag("p", prose(dossier.sentence), class_=f"verdict {tone}"),
         tag("div", (_tile(*one) for one in _figures(dossier)), class_="tiles"),
-        tag("p", " · ".join(_facts(run)), class_="dim"),
+        tag("p", " · ".join(map(said, _facts(run))), class_="dim"),
         tag("pre", tag("code", run.command)) if run.command else None,
     )
 
@@ -97,7 +98,11 @@ def _figures(dossier: Dossier) -> Iterator[tuple[str, str, str]]:
 
 def _tile(figure: str, name: str, more: str) -> Markup:
     return tag(
-        "div", tag("b", figure), tag("span", name), tag("small", more) if more else None, class_="tile"
+        "div",
+        tag("b", figure),
+        tag("span", word(name)),
+        tag("small", word(more)) if more else None,
+        class_="tile",
     )
 
 
@@ -117,7 +122,7 @@ def _facts(run: Run) -> Iterator[str]:
         ("commit", run.git_commit[:10] if run.git_commit else None),
     ):
         if value:
-            yield f"{name} {value}"
+            yield f"{word(name)} {value}"
 
 
 def _moment(wall: float) -> str:

@@ -9,6 +9,7 @@ from monitor.catalog.dossier import Dossier
 from monitor.document import charts
 from monitor.document.markup import Markup, tag
 from monitor.document.parts import paint, section, table
+from monitor.language import word
 from monitor.model import phase_names
 from monitor.model.run import Run
 from monitor.model.units import ABSENT, label, number, percent, seconds, size, small_percent, value_of, whole
@@ -45,7 +46,7 @@ def _spot(spot: Mapping[str, Any]) -> list[Markup | str]:
     return [
         tag("code", _place(spot.get("file"), spot.get("line"))),
         tag("code", str(spot.get("code") or spot.get("function") or "")),
-        phase_names.phase(phase),
+        word(phase_names.phase(phase)),
         percent(share),
         charts.bar(share, paint("step", phase)),
         seconds(spot["seconds"]),
@@ -98,7 +99,7 @@ def ranks(dossier: Dossier) -> Markup | None:
     rows = [
         (
             str(rank.rank),
-            rank.state,
+            word(rank.state),
             rank.device or ABSENT,
             whole(rank.steps),
             seconds(rank.step.p50),

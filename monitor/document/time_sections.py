@@ -10,6 +10,7 @@ from monitor.document.charts import Note, Shape
 from monitor.document.markup import Markup, join, tag
 from monitor.document.parts import ORDER, legend, paint, section, table
 from monitor.document.timed import across, plain_line, timed
+from monitor.language import word
 from monitor.model import criticality, phase_names
 from monitor.model.account import Account, Spent
 from monitor.model.run import Run
@@ -81,12 +82,12 @@ def name_of(part: Spent, dossier: Dossier) -> str:
 
 
 def _times(part: Spent) -> str:
-    return "" if part.count is None else "once" if part.count == 1 else f"{whole(part.count)} times"
+    return "" if part.count is None else word("once") if part.count == 1 else f"{whole(part.count)} times"
 
 
 def pointed(part: Spent, dossier: Dossier) -> str:
     """The tooltip of a part."""
-    return f"{name_of(part, dossier)}: {seconds(part.seconds)}, {small_percent(part.share)}"
+    return f"{word(name_of(part, dossier))}: {seconds(part.seconds)}, {small_percent(part.share)}"
 
 
 def _avoidable(account: Account) -> Markup | None:
@@ -136,7 +137,9 @@ def _shares(dossier: Dossier, names: list[str]) -> Markup:
                 paths[name] += charts.block(axis.place(part.begin), axis.place(part.end), low, high)
             low = high
     shapes = [
-        Shape(path, paint("step", name), phase_names.phase(name)) for name, path in paths.items() if path
+        Shape(path, paint("step", name), word(phase_names.phase(name)))
+        for name, path in paths.items()
+        if path
     ]
     up = scale.Scale(0.0, 1.0, (scale.Tick(0.5, percent(0.5)), scale.Tick(1.0, percent(1.0))))
     return timed(dossier, shapes, up, "share of each phase in the step over time", height=130)
@@ -193,7 +196,7 @@ def distribution(dossier: Dossier) -> Markup | None:
         if one.count
     )
     quantiles = (("median", step.p50), ("p95", step.p95), ("p99", step.p99))
-    notes = [Note(axis.place(value), f"{name} {seconds(value)}") for name, value in quantiles if value]
+    notes = [Note(axis.place(value), f"{word(name)} {seconds(value)}") for name, value in quantiles if value]
     beyond = f"; {whole(spread.longer)} longer ones are not in the picture" if spread.longer else ""
     return section(
         "How step times are spread",
@@ -216,8 +219,8 @@ def _stalls(run: Run) -> Markup | None:
     if not run.stalls:
         return None
     rows = [
-        (phase_names.stall(one.kind), whole(one.count), seconds(one.mean_seconds), seconds(one.total_seconds),
-         percent(one.share), number(one.every_steps))
+        (word(phase_names.stall(one.kind)), whole(one.count), seconds(one.mean_seconds),
+         seconds(one.total_seconds), percent(one.share), number(one.every_steps))
         for one in run.stalls
     ]  # fmt: skip
     head = ("kind", "count", "each", "in all", "of the time", "every … steps")

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import TextIO
 
+from monitor.language import cells, said, word
 from monitor.model.run import Run
 from monitor.model.units import duration, number, percent, visible, whole
 from monitor.terminal import Terminal, plain
@@ -37,7 +38,7 @@ class LiveLine:
         text = plain(line(run, size.columns - 1))
         taken = "" if size.lines == self._rows else self._take(size.lines)
         self._rows = size.lines
-        bar = self._on.paint(text.ljust(size.columns - 1), "bar") if self._on.colored else text
+        bar = self._on.paint(cells.left(text, size.columns - 1), "bar") if self._on.colored else text
         self._write(f"{taken}\x1b7\x1b[{size.lines};1H\x1b[2K{bar}\x1b8")
 
     def _take(self, rows: int) -> str:
@@ -60,9 +61,9 @@ class LiveLine:
 
 def line(run: Run, width: int) -> str:
     """Steps, rate, where the time goes, how to see more, the cause; shorter where that does not fit."""
-    shorter = [list(_parts(run, phases)) for phases in range(PHASES_SHOWN, 0, -1)]
-    texts = map(_joined, ([*shorter[0], *_cause(run)], *shorter))
-    return next((text for text in texts if len(text) <= width), _fitting(shorter[-1], width))
+    shorter = [[*map(said, _parts(run, phases))] for phases in range(PHASES_SHOWN, 0, -1)]
+    texts = map(_joined, ([*shorter[0], *map(said, _cause(run))], *shorter))
+    return next((text for text in texts if cells.width(text) <= width), _fitting(shorter[-1], width))
 
 
 def _joined(parts: Iterable[str]) -> str:
@@ -73,7 +74,7 @@ def _fitting(parts: Iterable[str], width: int) -> str:
     """As many as there is room for, from the first."""
     kept: list[str] = []
     for part in parts:
-        if len(_joined((*kept, part))) > width:
+        if cells.width(_joined((*kept, part))) > width:
             break
         kept.append(part)
     return _joined(kept) if kept else ""
@@ -87,7 +88,7 @@ def _parts(run: Run, phases: int) -> Iterator[str]:
         yield f"{number(run.iterations_per_second)} it/s"
     largest = sorted(run.phases, key=lambda phase: -phase.share)[:phases]
     if largest:
-        yield ", ".join(f"{one.name} {percent(one.share)}" for one in largest if visible(one.share))
+        yield ", ".join(f"{word(one.name)} {percent(one.share)}" for one in largest if visible(one.share))
     yield WATCH
 
 

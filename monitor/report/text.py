@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from typing import TextIO
 
+from monitor.language import cells, said, word
 from monitor.model import criticality
 from monitor.model.devices import by_device
 from monitor.model.errors import UserError
@@ -106,7 +107,7 @@ def _head(run: Run | None, width: int) -> str:
         parts.append(f"{number(run.iterations_per_second)} steps/s, {micro}")
     if run.samples_per_second:
         parts.append(f"{number(run.samples_per_second)} samples/s")
-    return ruled("  ".join(parts), width)
+    return ruled("  ".join([*parts[:2], *map(said, parts[2:])]), width)
 
 
 def _time(run: Run, width: int, on: Terminal) -> Iterator[str]:
@@ -129,7 +130,8 @@ def _time(run: Run, width: int, on: Terminal) -> Iterator[str]:
 
 def _bar(phase: Phase, on: Terminal) -> str:
     bar = (on.block * filled(phase.share, BAR)).ljust(BAR, on.blank)
-    return f"  {phase.name:<11}{bar} {percent(phase.share):>5}  {seconds(phase.mean_seconds):>8}"
+    name, share = cells.left(word(phase.name), 11), percent(phase.share)
+    return f"  {name}{bar} {share:>5}  {seconds(phase.mean_seconds):>8}"
 
 
 def _note(run: Run, phase: Phase) -> str:
@@ -146,7 +148,8 @@ def criticality_lines(run: Run, width: int) -> Iterator[str]:
     yield ""
     yield from wrapped(f"{criticality.HEADING}:", width, "", "")
     for place, slope, judgement in criticality.rows(run.criticality):
-        yield from wrapped(f"  {place:<27} {slope:<12}  {judgement}", width, "", " " * 44)
+        lead = f"  {cells.left(word(place), 27)} {cells.left(word(slope), 12)}  "
+        yield from wrapped(f"{lead}{word(judgement)}", width, "", " " * 44)
 
 
 def findings_lines(report: Report, width: int, on: Terminal = PLAIN) -> Iterator[str]:
@@ -156,7 +159,7 @@ def findings_lines(report: Report, width: int, on: Terminal = PLAIN) -> Iterator
         return
     yield ""
     for place, finding in enumerate(findings[:FINDINGS_SHOWN], 1):
-        yield from _finding(place, finding, _gain(finding) + _record(report, finding), width, on)
+        yield from _finding(place, finding, said(_gain(finding)) + said(_record(report, finding)), width, on)
     left = len(findings) - FINDINGS_SHOWN
     if left > 0:
         yield f"  … and {left} more: gpumon show {report.run_id}"
@@ -185,7 +188,7 @@ def _finding(place: int, finding: Finding, gain: str, width: int, on: Terminal) 
     head = f"{place} {MARKS[finding.severity]}{finding.id}{gain}"
     yield on.paint(head, finding.severity)
     yield from wrapped(finding.title, width, "  ")
-    yield from wrapped(f"→ {finding.remedy.summary}", width, "  ")
+    yield from wrapped(f"→ {said(finding.remedy.summary)}", width, "  ")
     yield from code(finding.remedy.change, width, CODE_INDENT)
     told = _about_training(finding.remedy)
     if told:

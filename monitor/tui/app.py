@@ -18,6 +18,7 @@ from textual.events import Key
 from textual.message import Message
 from textual.screen import Screen
 
+from monitor.language import said, word
 from monitor.model.clock import Moment
 from monitor.model.errors import UserError
 from monitor.tui import preferences, screenshot
@@ -238,6 +239,9 @@ class GpumonApp(App[None]):
             return
         self.notify(f"saved {target.name}")
 
+    def notify(self, message: str, **how: Any) -> None:
+        super().notify(said(message), **how)
+
     async def action_quit(self) -> None:
         self.exit()
 
@@ -245,6 +249,9 @@ class GpumonApp(App[None]):
         for command in super().get_system_commands(screen):
             if command.title != "Screenshot":  # ours fetches no fonts
                 yield command
+        yield from (SystemCommand(word(one.title), said(one.help), one.callback) for one in self._commands())
+
+    def _commands(self) -> Iterable[SystemCommand]:
         yield SystemCommand("Processes", "Sort, filter, tree, signal", self.action_processes)
         yield SystemCommand("History", "Past runs: open, compare, replay", self.action_history)
         yield SystemCommand("Pause", "Freeze the screen", self.action_pause)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from monitor.language import told
 from monitor.model.clock import Moment
 from monitor.model.errors import UserError
 from monitor.model.snapshot import Snapshot
@@ -51,7 +52,7 @@ class Inbox:
         """Called in the feed's thread when something has arrived."""
 
     def put(self, host: int, item: FeedItem) -> None:
-        snapshot = item if isinstance(item, Snapshot) else None
+        snapshot = told.snapshot(item) if isinstance(item, Snapshot) else None
         error = item if isinstance(item, str) else None
         past = item if isinstance(item, dict) else None
         self._waiting.append(Update(host, snapshot, error, Moment.now(), past))

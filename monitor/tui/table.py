@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
+from monitor.language import word
 from monitor.model import units
 from monitor.tui.text import Cell, Line, Slot, Span, fit, spans
 
@@ -85,7 +86,7 @@ def heading(
     for index, (column, width) in enumerate(layout.values()):
         arrow = ("↓" if reverse else "↑") if column.name == sort else ""
         role = "title" if index == 0 else "strong" if arrow else "head"
-        out += [*fit(Span(column.title + arrow, role), width, column.align), Span(" " * gap)]
+        out += [*fit(Span(word(column.title) + arrow, role), width, column.align), Span(" " * gap)]
         slots.append(Slot(x, x + width, ("sort", column.name)))
         x += width + gap
     return Line(tuple(out), tuple(slots))

@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 
+from monitor.language import said, word
+from monitor.language.cells import pieces
 from monitor.terminal import UNITS
 
 
@@ -91,10 +93,17 @@ Cell = str | Span | Sequence[Span]
 def spans(cell: Cell, role: str = "") -> tuple[Span, ...]:
     """Whatever a view puts into a cell, as spans that are safe to print."""
     if isinstance(cell, str):
-        return (Span(safe(cell), role),)
+        return (Span(safe(said(cell)), role),)
     if isinstance(cell, Span):
-        return (cell,) if cell.text.isprintable() else (Span(safe(cell.text), cell.role),)
-    return tuple([span if span.text.isprintable() else Span(safe(span.text), span.role) for span in cell])
+        return (_shown(cell),)
+    return tuple([_shown(span) for span in cell])
+
+
+def _shown(span: Span) -> Span:
+    """In the reader's language; the head of a column or graph may be a single word."""
+    text, role = span
+    told = word(text) if role == "head" else said(text)
+    return span if told is text and text.isprintable() else Span(safe(told), role)
 
 
 def safe(text: str) -> str:
@@ -115,6 +124,7 @@ def cells(text: str) -> int:
 
 def clip(text: str, width: int) -> str:
     """`text` in at most `width` cells, with an ellipsis if something is cut, if possible between words."""
+    text = said(text)
     if cell_len(text) <= width:
         return text
     bare = text.rstrip()
@@ -199,7 +209,9 @@ def shares(width: int, count: int, gap: int = 1) -> list[int]:
 
 def wrap(text: str, width: int) -> list[str]:
     """Text wrapped to at most `width` cells; a word longer than a line is split."""
-    lines = [joined.rstrip() for joined in map(_text_of, wrap_spans([Span(" ".join(text.split()))], width))]
+    lines = [
+        joined.rstrip() for joined in map(_text_of, wrap_spans([Span(said(" ".join(text.split())))], width))
+    ]
     return lines or [""]
 
 
@@ -212,15 +224,15 @@ def wrap_spans(parts: Iterable[Span], width: int, hang: int = 0) -> list[list[Sp
     lines: list[list[Span]] = []
     left = 0
     for text, role in parts:
-        for word in _pieces(text, max(1, width - hang)):
-            if lines and cells(word.rstrip()) <= left:
-                lines[-1].append(Span(word, role))
+        for piece in _pieces(said(text), max(1, width - hang)):
+            if lines and cells(piece.rstrip()) <= left:
+                lines[-1].append(Span(piece, role))
             else:
                 indent = [Span(" " * hang)] if lines and hang else []
-                word = word.lstrip() if lines else word
-                lines.append([*indent, Span(word, role)])
+                piece = piece.lstrip() if lines else piece
+                lines.append([*indent, Span(piece, role)])
                 left = width - (hang if indent else 0)
-            left -= cells(word)
+            left -= cells(piece)
     return [_joined([*made[:-1], Span(made[-1].text.rstrip(), made[-1].role)]) for made in lines]
 
 
@@ -230,12 +242,17 @@ WORD = re.compile(rf"\s*\S+(?:(?:{UNITS.pattern})\S+)*\s*|\s+")
 
 def _pieces(text: str, width: int) -> Iterator[str]:
     """Words with the blanks after them; a word longer than a line is split."""
-    for word in WORD.findall(safe(text)):
-        while cells(word.rstrip()) > width:
-            fits = set_cell_size(word, width)
+    for piece in _words(safe(text)):
+        while cells(piece.rstrip()) > width:
+            fits = set_cell_size(piece, width)
             yield fits
-            word = word[len(fits) :]
-        yield word
+            piece = piece[len(fits) :]
+        yield piece
+
+
+def _words(text: str) -> Iterable[str]:
+    """Between Chinese characters a line may break anywhere."""
+    return WORD.findall(text) if cells(text) == len(text) else pieces(text)
 
 
 def _joined(parts: Iterable[Span]) -> list[Span]:

@@ -13,6 +13,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from monitor import __version__
+from monitor.language import matching
 from monitor.web.api import ENDPOINTS
 from monitor.web.client_limits import RETRY_SECONDS, Stream, Streams
 from monitor.web.live_page import live_page
@@ -121,7 +122,8 @@ async def openapi(request: Request) -> Response:
 
 
 async def stream(request: Request) -> Response:
-    """Server-sent events, one per snapshot; the newest is sent at once."""
+    """Server-sent events, one per snapshot; the newest is sent at once. With `?lang=zh` the findings are in
+    Chinese, for the page."""
     service: Service = request.app.state.service
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
     if request.method == "HEAD":
@@ -130,7 +132,8 @@ async def stream(request: Request) -> Response:
     if place is None:
         text = f"{len(service.streams)} clients are already following the stream"
         return JSONResponse({"error": text}, 503, {"retry-after": RETRY_SECONDS})
-    events = _events(service, place, service.viewer(request))
+    language = matching(request.query_params.get("lang", ""))
+    events = _events(service, place, service.viewer(request), language)
     return EventStream(service.streams, place, events, headers)
 
 
@@ -150,12 +153,12 @@ class EventStream(StreamingResponse):
             self._streams.end(self._place)
 
 
-async def _events(service: Service, place: Stream, viewer: Viewer) -> AsyncIterator[bytes]:
+async def _events(service: Service, place: Stream, viewer: Viewer, language: str) -> AsyncIterator[bytes]:
     seq = 0
     while not (service.feed.closed or place.ended):
         served = await service.feed.after(seq, KEEPALIVE_SECONDS)
         if served is not None and served.snapshot.seq != seq:
             seq = served.snapshot.seq
-            yield served.view(viewer).event()
+            yield served.view(viewer).event(language)
         elif not service.feed.closed:
             yield b": waiting for the next snapshot\n\n"

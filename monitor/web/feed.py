@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 
+from monitor.language import speaking, told
 from monitor.model.snapshot import Snapshot, encode
 from monitor.web.privacy import Viewer, for_viewer, owners
 
@@ -15,13 +16,13 @@ GZIP_LEVEL = 1
 class View:
     """A snapshot as one kind of viewer may see it, with the bytes made from it so far."""
 
-    __slots__ = ("_event", "_json", "_packed", "snapshot")
+    __slots__ = ("_events", "_json", "_packed", "snapshot")
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self._json: bytes | None = None
         self._packed: bytes | None = None
-        self._event: bytes | None = None
+        self._events: dict[str, bytes] = {}
 
     def json(self, packed: bool = False) -> bytes:
         if self._json is None:
@@ -32,11 +33,13 @@ class View:
             self._packed = gzip.compress(self._json, GZIP_LEVEL, mtime=0)
         return self._packed
 
-    def event(self) -> bytes:
-        """The snapshot as one server-sent event."""
-        if self._event is None:
-            self._event = b"id: %d\ndata: %s\n\n" % (self.snapshot.seq, self.json())
-        return self._event
+    def event(self, language: str = "en") -> bytes:
+        """The snapshot as one server-sent event, its findings in this language."""
+        if language not in self._events:
+            with speaking(language):
+                body = self.json() if language == "en" else encode(told.snapshot(self.snapshot))
+            self._events[language] = b"id: %d\ndata: %s\n\n" % (self.snapshot.seq, body)
+        return self._events[language]
 
 
 class Served:

@@ -9,16 +9,23 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from monitor.web.inlined import source_hash
+from monitor.web.spoken import catalogue_for, language_of, page_in
 
 HERE = Path(__file__).parent / "page"
 
 
+PLACES = ("/*LANGUAGE*/", "/*UNITS*/", "/*PATCH*/", "/*SCRIPT*/")
+
+
 @cache
-def _page() -> tuple[bytes, str]:
+def _page(language: str) -> tuple[bytes, str]:
     """The page with its style and scripts inlined, and the policy that allows only these."""
-    html, style, *scripts = map(read, ("page.html", "page.css", "units.js", "patch.js", "page.js"))
-    html = html.replace("/*STYLE*/", style)
-    for place, script in zip(("/*UNITS*/", "/*PATCH*/", "/*SCRIPT*/"), scripts, strict=True):
+    html, style, *scripts = map(
+        read, ("page.html", "page.css", "language.js", "units.js", "patch.js", "page.js")
+    )
+    html = page_in(language, html).replace("/*STYLE*/", style)
+    html = html.replace("/*CATALOGUE*/", catalogue_for(language, (scripts[-1],)))
+    for place, script in zip(PLACES, scripts, strict=True):
         html = html.replace(place, script)
     allowed = " ".join(map(source_hash, scripts))
     policy = f"default-src 'none'; connect-src 'self'; style-src {source_hash(style)}; script-src {allowed}"
@@ -30,6 +37,6 @@ def read(name: str) -> str:
 
 
 async def live_page(request: Request) -> Response:
-    body, policy = _page()
-    headers = {"content-security-policy": policy, "cache-control": "no-cache"}
+    body, policy = _page(language_of(request))
+    headers = {"content-security-policy": policy, "cache-control": "no-cache", "vary": "Accept-Language"}
     return Response(body, media_type="text/html", headers=headers)

@@ -18,12 +18,14 @@ from monitor.document.list_page import list_page, not_found_page
 from monitor.document.markup import Markup
 from monitor.document.parts import navigation, style
 from monitor.document.run_page import run_page
+from monitor.language import speaking
 from monitor.model.errors import UserError
 from monitor.store.schema import StoreError
 from monitor.web.api import catalog_for
 from monitor.web.inlined import source_hash
 from monitor.web.live_page import read
 from monitor.web.service import Service
+from monitor.web.spoken import language_of
 
 LISTED = 200
 Make = Callable[[Request, Service], str]
@@ -34,15 +36,21 @@ def page(make: Make) -> Callable[[Request], Awaitable[Response]]:
 
     async def answer(request: Request) -> Response:
         try:
-            text, status = await run_in_threadpool(make, request, request.app.state.service), 200
+            text, status = await run_in_threadpool(_spoken, make, request), 200
         except (UserError, StoreError) as error:
-            text, status = not_found_page(str(error), _ways()), 404
+            with speaking(language_of(request)):
+                text, status = not_found_page(str(error), _ways()), 404
         sources = f"style-src {source_hash(style())}; script-src {' '.join(map(source_hash, scripts()))}"
         policy = f"default-src 'none'; connect-src 'self'; {sources}; base-uri 'none'; frame-ancestors 'none'"
         headers = {"content-security-policy": policy, "cache-control": "no-store"}
         return Response(text, status, media_type="text/html", headers=headers)
 
     return answer
+
+
+def _spoken(make: Make, request: Request) -> str:
+    with speaking(language_of(request)):
+        return make(request, request.app.state.service)
 
 
 @cache

@@ -5,6 +5,7 @@ A recipe that needs more files than it says, or that breaks a test elsewhere, fa
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -162,7 +163,11 @@ def test_a_rule(tree: Path) -> None:
     touched = [add(tree / "monitor/advice/rules/job_example.py", RULE)]
     insert(tree / "tests/unit/advice/cases_machine.py", '    "memory.device_full": (', CASE)
     add(tree / "docs/rules.md", python(tree, "-m", "monitor.advice.docs"))
-    passes(tree, "tests/unit/advice")
+    said = json.loads(python(tree, "-m", "monitor.language.extract"))
+    assert {"An example was run", "Rename it.", "Example", "It shows how a rule is added."} <= set(said)
+    chinese = json.dumps(dict.fromkeys(said, "例子"))
+    touched.append(add(tree / "monitor/language/zh/example.json", chinese))
+    passes(tree, "tests/unit/advice", "tests/unit/language")
     assert len(touched) <= MOST_FILES
 
 

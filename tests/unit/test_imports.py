@@ -27,7 +27,8 @@ ALLOWED = {
 ARROWS = {
     # the floor
     "model": set(),
-    "terminal": set(),
+    "language": {"model"},
+    "terminal": {"language"},
     "calibration": {"model"},
     # collectors
     "gpu": {"model"},
@@ -43,15 +44,15 @@ ARROWS = {
     "fleet": {"model", "advice", "catalog"},
     # faces
     "client": {"model"},
-    "document": {"model", "catalog", "comparison", "store"},
-    "report": {"model", "client", "pipeline", "store", "terminal"},
+    "document": {"model", "language", "catalog", "comparison", "store"},
+    "report": {"model", "language", "client", "pipeline", "store", "terminal"},
     "experiments": {"model", "advice", "comparison", "report", "store"},
-    "web": {"model", "catalog", "comparison", "document", "store"},
-    "tui": {"model", "client", "catalog", "comparison", "fleet", "pipeline", "store", "terminal"},
+    "web": {"model", "language", "catalog", "comparison", "document", "store"},
+    "tui": {"model", "language", "client", "catalog", "comparison", "fleet", "pipeline", "store", "terminal"},
     "doctor": {"model", "calibration", "client", "host"},
     # commands on top
     "daemon": {"fleet", "model", "host", "pipeline", "store", "web"},
-    "demo": {"model", "client", "comparison", "terminal"},
+    "demo": {"model", "language", "client", "comparison", "terminal"},
     "cli": {
         "model",
         "advice",
@@ -64,6 +65,7 @@ ARROWS = {
         "document",
         "experiments",
         "fleet",
+        "language",
         "pipeline",
         "report",
         "runs",

@@ -7,6 +7,7 @@ from textual.binding import Binding
 from textual.widget import Widget
 from textual.widgets import Input
 
+from monitor.language import said
 from monitor.tui.screens.page import Page
 
 FILTER = Binding("slash", "filter", "Filter", tooltip="Words that must occur; Escape shows all again")
@@ -18,7 +19,7 @@ class Filtered(Page):
     filter_hint = "filter"
 
     def filter_bar(self, text: str = "") -> Widget:
-        bar = Input(text, placeholder=self.filter_hint, id="filter")
+        bar = Input(text, placeholder=said(self.filter_hint), id="filter")
         bar.display = bool(text)
         return bar
 

@@ -9,6 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
+from monitor.language import cells, word
 from monitor.tui.text import Block, Line, Room, Span, beside, fit, line
 from monitor.tui.views.parts import section
 from monitor.tui.widgets.graph import SHORT, role_of
@@ -85,7 +86,11 @@ class HelpScreen(ModalScreen[None]):
 
 
 def _keys(title: str, keys: tuple[tuple[str, str], ...]) -> list[Line]:
-    return [section(title), *(line("   ", fit(Span(key, "key"), 21), text) for key, text in keys), line()]
+    return [
+        section(title),
+        *(line("   ", fit(Span(key, "key"), 21), word(text)) for key, text in keys),
+        line(),
+    ]
 
 
 def _symbols() -> list[Line]:
@@ -105,7 +110,12 @@ def _phases() -> list[Line]:
         "other": "between the named phases",
     }
     rows = [
-        line("   ", Span(f" {SHORT[name]:<6}", role_of(name)), f"  {name}", Span(f"  {text}", "dim"))
+        line(
+            "   ",
+            Span(f" {cells.left(word(SHORT[name]), 6)}", role_of(name)),
+            f"  {word(name)}",
+            Span(f"  {text}", "dim"),
+        )
         for name, text in names.items()
     ]
     return [section("Where a step goes"), *rows]
@@ -120,5 +130,5 @@ def _words() -> list[Line]:
     )
     return [
         section("Words"),
-        *(line("   ", fit(Span(word, "strong"), 15), Span(text, "dim")) for word, text in facts),
+        *(line("   ", fit(Span(word(name), "strong"), 15), Span(text, "dim")) for name, text in facts),
     ]

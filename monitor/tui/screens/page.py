@@ -12,7 +12,9 @@ from textual.containers import Horizontal
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Footer
+from textual.widgets._footer import FooterKey
 
+from monitor.language import said, word
 from monitor.tui.frame import Frame
 from monitor.tui.line_budget import divide
 from monitor.tui.panels import PanelSpec
@@ -38,6 +40,17 @@ def widget_of(spec: PanelSpec) -> Widget:
     return Horizontal(main, side, id=spec.outer)
 
 
+class Keys(Footer):
+    """The footer in the reader's language."""
+
+    def compose(self) -> ComposeResult:
+        for key in super().compose():
+            if isinstance(key, FooterKey):
+                key.description = word(key.description)
+                key.tooltip = said(str(key.tooltip or ""))
+            yield key
+
+
 class Page(Screen[None]):
     """A screen drawn from the app's frame."""
 
@@ -60,7 +73,7 @@ class Page(Screen[None]):
     def compose(self) -> ComposeResult:
         yield Panel(self._header, id="header", classes="-still -bar", focusable=False)
         yield from self.body()
-        yield Footer(show_command_palette=False)
+        yield Keys(show_command_palette=False)
 
     def body(self) -> Iterable[Widget]:
         """Everything between header and footer; override if that is more than the panels."""
@@ -80,7 +93,8 @@ class Page(Screen[None]):
         return self.replay.frame() if self.replay is not None else self.monitor.frame
 
     def _header(self, room: Room) -> Block:
-        return header(self.frame, room, self.title_text, self.pick)
+        named = self.title_text != type(self).title_text  # after a run or a GPU: somebody's own words
+        return header(self.frame, room, self.title_text if named else word(self.title_text), self.pick)
 
     @property
     def pick(self) -> Pick:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from monitor.language import said
 from monitor.model import units
 from monitor.model.finding import SERIOUS, Finding, Starved
 from monitor.model.snapshot import Snapshot
 from monitor.tui.frame import Frame, HostFrame
 from monitor.tui.line_budget import TALL, Wants
-from monitor.tui.text import Block, Line, Room, Span, clip, line, wrap, wrap_spans
+from monitor.tui.text import Block, Line, Room, Span, cells, clip, line, width_of, wrap, wrap_spans
 from monitor.tui.views.header import LINKS
-from monitor.tui.views.symbols import SEVERITY, Symbol
+from monitor.tui.views.symbols import SEVERITY, STOPS, Symbol
 
 CAUSES = {"data": "data loading", "transfer": "host-to-device copies"}
 IDLE = Symbol("○", "idle", "dim")
@@ -47,7 +48,7 @@ def _lines(frame: Frame, width: int) -> list[Line]:
     answer = answer_of(frame)
     role = "" if answer.symbol.role == "dim" else answer.symbol.role
     lead, fix = Span(f" {answer.symbol.char} ", answer.symbol.role), _fix_spans(answer, frame)
-    length = len(answer.what) + sum(len(span.text) for span in fix)
+    length = cells(said(answer.what)) + width_of(fix)
     if _current(frame) and length + 6 <= width:
         return [line(lead, Span(answer.what, role), "  ", fix, width=width)]
     first, *rest = wrap(answer.what, width - 4)
@@ -72,7 +73,7 @@ def _fix_spans(answer: Answer, frame: Frame) -> list[Span]:
     if not _current(frame):
         return [Span(answer.fix, "stale")] if answer.fix else []
     parts = (Span(answer.fix), Span(answer.command, "accent"), Span(answer.gain, "gain"))
-    return [part for part in parts if part.text]
+    return [Span(said(text), role) for text, role in parts if text]
 
 
 def _current(frame: Frame) -> bool:
@@ -81,7 +82,8 @@ def _current(frame: Frame) -> bool:
 
 def shorten(fix: str, end: str, width: int) -> str:
     """The fix on one line: the description is cut, never the predicted gain or the command."""
-    return clip(fix, max(0, width - len(end))) + clip(end, width)
+    end = said(end)
+    return clip(fix, max(0, width - cells(end))) + clip(end, width)
 
 
 def answer_of(frame: Frame) -> Answer:
@@ -105,7 +107,7 @@ def _statement(frame: Frame, host: HostFrame, finding: Finding) -> str:
     about = [host.label] if frame.several else []
     if finding.starved is not None:
         return f"{' '.join([*about, finding.subject])}: {_starved(finding.starved)}"
-    title = finding.title.rstrip(".")
+    title = finding.title.rstrip(STOPS)
     about += [] if finding.subject in title else [finding.subject]
     return f"{' '.join(about)} — {title}" if about else title
 
@@ -136,7 +138,7 @@ def _starved(starved: Starved) -> str:
 
 
 def _fix(finding: Finding) -> str:
-    return f"Fix: {finding.remedy.summary.rstrip('.')}" if finding.remedy.summary else ""
+    return f"Fix: {finding.remedy.summary.rstrip(STOPS)}" if finding.remedy.summary else ""
 
 
 def _gain(finding: Finding) -> str:

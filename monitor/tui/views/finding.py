@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from monitor.language import word
 from monitor.model import units
 from monitor.model.finding import Finding, Speedup
 from monitor.tui.frame import Frame, HostFrame
-from monitor.tui.text import Block, Line, Room, Span, clip, fit, line, wrap, wrap_spans
+from monitor.tui.text import Block, Line, Room, Span, cells, clip, fit, line, wrap, wrap_spans
 from monitor.tui.views.findings import concerns, gain
 from monitor.tui.views.parts import section
 from monitor.tui.views.symbols import SEVERITY
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 def preview(finding: Finding, room: Room) -> Block:
     """The fix of the chosen finding, beside the list."""
     width = room.width - 2
-    head = line(Span(" Fix", "title"), width=room.width)
+    head = line(Span(f" {word('Fix')}", "title"), width=room.width)
     rows = [
         *(line("   ", Span(text, "strong")) for text in wrap(finding.remedy.summary, width - 2)),
         *_indent(diff_lines(finding.remedy.change, width - 2)),
@@ -56,8 +57,8 @@ def evidence(finding: Finding, room: Room) -> Iterable[Line]:
     if not finding.evidence:
         yield line(Span("   no figures given", "dim"))
         return
-    names = {key: units.label(key) for key in finding.evidence}
-    wide = min(34, max(len(name) for name in names.values()) + 2)
+    names = {key: word(units.label(key)) for key in finding.evidence}
+    wide = min(34, max(map(cells, names.values())) + 2)
     for key, value in finding.evidence.items():
         text = units.value_of(key, value)
         parts = wrap(text, max(8, room.width - wide - 5))

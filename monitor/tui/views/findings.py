@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 
+from monitor.language import word
 from monitor.model import units
 from monitor.model.finding import SERIOUS, Finding
 from monitor.tui.frame import Frame, HostFrame
 from monitor.tui.line_budget import TALL, Wants
 from monitor.tui.table import Column, Layout, chosen, gap_for, heading, occupied, row
 from monitor.tui.text import Block, Cell, Line, Room, Span, line, wrap_spans
-from monitor.tui.views.symbols import SEVERITY
+from monitor.tui.views.symbols import SEVERITY, STOPS
 
 COLUMNS = (
     Column("text", "Findings", 48, grow=3, most=150),
@@ -68,7 +69,9 @@ def table(frame: Frame, room: Room, run: str | None = None, *, fix: bool = True)
     """All findings, or those about one run; without the fixes if one is shown beside them."""
     entries = [(h, f) for h, f in frame.findings(past=run is not None) if run is None or f.run == run]
     if not entries:
-        return Block((line(Span(" Findings", "title"), width=room.width),), (_none(frame, room, run),))
+        return Block(
+            (line(Span(f" {word('Findings')}", "title"), width=room.width),), (_none(frame, room, run),)
+        )
     layout, gap = _layout(frame, entries, room)
     own = run is not None
     rows = [made for entry in entries for made in _lines(frame, layout, gap, *entry, fix=fix, own=own)]
@@ -136,7 +139,7 @@ def _fix(finding: Finding, has_gain: bool) -> list[Span]:
     command = f": {finding.remedy.command}" if finding.remedy.command else ""
     return [
         Span("→ ", "accent"),
-        Span(finding.remedy.summary.rstrip("."), "dim"),
+        Span(finding.remedy.summary.rstrip(STOPS), "dim"),
         *([Span(command, "accent")] if command else []),
         *([Span(told, "gain")] if told else []),
     ]
@@ -153,7 +156,7 @@ def _cells(finding: Finding) -> dict[str, Cell]:
 
 def recorded(found: Iterable[Finding], room: Room) -> Block:
     """The findings a past run ended with; they cannot be opened."""
-    head = line(Span(" Findings", "title"))
+    head = line(Span(f" {word('Findings')}", "title"))
     rows: list[Line] = []
     for finding in found:
         lead = SEVERITY[finding.severity].span

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
+from monitor.language import word
 from monitor.model import units
 from monitor.model.gpu import Gpu
 from monitor.model.groups import numbers
@@ -86,7 +87,9 @@ def table(frame: Frame, room: Room) -> Block:
     entries = list(frame.gpus())
     height = room.height - len(notes)
     if not entries:
-        return Block((line(Span(" GPUs", "title"), width=room.width),), (*notes, *_none(frame, room)))
+        return Block(
+            (line(Span(f" {word('GPUs')}", "title"), width=room.width),), (*notes, *_none(frame, room))
+        )
     if height >= len(entries) * CARD_LINES and len(entries) <= MOST_CARDS:
         return Block((), (*notes, *_cards(frame, entries, room, height // len(entries))))
     if 1 + len(entries) <= height:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from monitor.language import said, word
 from monitor.model import units
 from monitor.model.gpu import Gpu
 from monitor.model.snapshot import Snapshot
 from monitor.tui.frame import Frame, HostFrame, Link
 from monitor.tui.pick import ALL, Pick
-from monitor.tui.text import Block, Line, Room, Span, clip, fit, line, width_of
+from monitor.tui.text import Block, Line, Room, Span, cells, clip, fit, line, width_of
 from monitor.tui.views.symbols import Symbol
 
 LINKS: dict[Link, Symbol] = {
@@ -40,8 +41,8 @@ def _hosts(frame: Frame, width: int) -> list[Span]:
     snapshot = frame.hosts[0].snapshot if frame.hosts else None
     if snapshot is None:
         return [Span(frame.hosts[0].label if frame.hosts else "", "dim")]
-    name, parts = Span(snapshot.host.hostname, "strong"), _machine(snapshot)
-    while parts and width_of([name]) + 2 + len(" · ".join(parts)) > width:
+    name, parts = Span(snapshot.host.hostname, "strong"), list(map(said, _machine(snapshot)))
+    while parts and width_of([name]) + 2 + cells(" · ".join(parts)) > width:
         parts.pop()
     return [name, Span("  " + " · ".join(parts), "dim")]
 
@@ -67,7 +68,7 @@ def _gpu_names(gpus: tuple[Gpu, ...]) -> str:
 def _status(frame: Frame, pick: Pick) -> list[Span]:
     out: list[Span] = []
     if frame.simulated:
-        out += [Span(" simulated ", "badge"), Span(" ")]
+        out += [Span(word(" simulated "), "badge"), Span(" ")]
     if any(host.mode == "own" for host in frame.hosts):
         out += [Span("own readings ", "dim")]
     if frame.note:
@@ -75,7 +76,7 @@ def _status(frame: Frame, pick: Pick) -> list[Span]:
     if pick != ALL:
         out += [Span(f"{_picked(pick)} ", "accent")]
     if frame.paused:
-        out += [Span("‖ paused ", "warn")]
+        out += [Span(f"‖ {word('paused')} ", "warn")]
     out += _freshness(frame)
     return [*out, Span(units.clock(frame.now.wall) + " ", "dim")]
 
@@ -84,8 +85,8 @@ def _picked(pick: Pick) -> str:
     """ "/llama · mine · by use": the filter and the order."""
     parts = (
         f"/{pick.words}" if pick.words else "",
-        "mine" if pick.user is not None else "",
-        f"by {pick.order}" if pick.order != ALL.order else "",
+        word("mine") if pick.user is not None else "",
+        word(f"by {pick.order}") if pick.order != ALL.order else "",
     )
     return " · ".join(part for part in parts if part)
 

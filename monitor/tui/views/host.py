@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from monitor.language import cells, word
 from monitor.model import units
 from monitor.model.host import Cpu, Disk, Host, Memory, Network, Pressure
 from monitor.tui.frame import Frame, HostFrame
@@ -54,7 +55,9 @@ def table(frame: Frame, room: Room) -> Block:
 
 
 def _one(host: HostFrame, machine: Host, room: Room) -> Block:
-    head = line(Span(" Host", "title"), Span(f"  {' · '.join(_facts(machine))}", "dim"), width=room.width)
+    head = line(
+        Span(f" {word('Host')}", "title"), Span(f"  {' · '.join(_facts(machine))}", "dim"), width=room.width
+    )
     charts = _charts(host, machine, room) if room.height >= CHARTS else []
     lines = [*charts, *_words(machine, room)]
     return Block((head,), tuple(lines if host.current else (made.dimmed() for made in lines)))
@@ -157,7 +160,7 @@ def _words(machine: Host, room: Room) -> list[Line]:
 
 
 def _named(name: str, content: Sequence[Span], room: Room) -> Line:
-    return line(Span(f"   {name:<10} ", "dim"), *content, width=room.width)
+    return line(Span(f"   {cells.left(word(name), 10)} ", "dim"), *content, width=room.width)
 
 
 def _cores(cpu: Cpu | None, width: int) -> str:
@@ -168,7 +171,7 @@ def _waits(machine: Host) -> list[str]:
     """Linux PSI: the share of the last ten seconds in which some task waited."""
     parts: tuple[tuple[str, Cpu | Memory | None], ...] = (("CPU", machine.cpu), ("memory", machine.memory))
     known = [(name, one.pressure) for name, one in parts if one is not None] + [("disk", machine.io_pressure)]
-    return [f"{name} {units.percent(p.some_ratio)}" for name, p in known if p.some_ratio is not None]
+    return [f"{word(name)} {units.percent(p.some_ratio)}" for name, p in known if p.some_ratio is not None]
 
 
 def _disk(disk: Disk) -> str:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from monitor.language import word
 from monitor.model import units
 from monitor.model.run import RunState
 from monitor.tui.frame import HostFrame
-from monitor.tui.text import Cell, Line, Room, Span, fit, line
+from monitor.tui.text import Cell, Line, Room, Span, cells, fit, line
 
 
 def section(title: str) -> Line:
-    return line(Span(f" {title}", "title"))
+    return line(Span(f" {word(title)}", "title"))
 
 
 def back(host: HostFrame, readings: int) -> str:
@@ -24,14 +25,15 @@ def back(host: HostFrame, readings: int) -> str:
 def now_in(state: RunState, phase: str | None, seconds: float | None) -> str:
     """The phase a rank or run is in and for how long; shortened to fit if it is stuck there."""
     if phase is None:
-        return state
-    return f"{phase} {units.age(seconds) if state == 'stalled' else units.seconds(seconds)}"
+        return word(state)
+    return f"{word(phase)} {units.age(seconds) if state == 'stalled' else units.seconds(seconds)}"
 
 
-def pairs_lines(pairs: Mapping[str, str], room: Room) -> Iterable[Line]:
-    """Name and value, in as many columns as fit."""
-    name_width = min(30, max((len(name) for name in pairs), default=0) + 1)
-    value_width = min(40, max((len(value) for value in pairs.values()), default=0) + 2)
+def pairs_lines(pairs: Mapping[str, str], room: Room, *, ours: bool = True) -> Iterable[Line]:
+    """Name and value, in as many columns as fit. Names that are not ours are never translated."""
+    pairs = {word(name) if ours else name: value for name, value in pairs.items()}
+    name_width = min(30, max(map(cells, pairs), default=0) + 1)
+    value_width = min(40, max(map(cells, pairs.values()), default=0) + 2)
     count = max(1, (room.width - 1) // (name_width + value_width))
     items = list(pairs.items())
     rows = -(-len(items) // count)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from monitor.language import word
 from monitor.model import units
 from monitor.model.run import Phase, Run
 from monitor.tui.table import says
@@ -36,7 +37,7 @@ def summary(run: Run, room: Room) -> list[Line]:
 def _identity(run: Run) -> list[str]:
     lasted = units.duration(run.elapsed_seconds)
     parts = (
-        f"hung, started {lasted} ago" if run.state == "stalled" else f"{run.state} {lasted}",
+        f"hung, started {lasted} ago" if run.state == "stalled" else f"{word(run.state)} {lasted}",
         run.user,
         " ".join((run.script or run.command or "").split()),
         f"git {run.git_commit}" if run.git_commit else None,
@@ -53,7 +54,7 @@ def _flow(pairs: Sequence[tuple[str, Cell]], room: Room) -> list[Line]:
     for name, value in pairs:
         if not says(value):
             continue
-        cell = [Span(f"{name} ", "dim"), *spans(value, "strong"), Span("   ")]
+        cell = [Span(f"{word(name)} ", "dim"), *spans(value, "strong"), Span("   ")]
         if width_of(lines[-1]) + width_of(cell) - 2 > room.width:
             lines.append([Span("   ")])
         lines[-1] += cell
@@ -104,7 +105,7 @@ def _phase_line(phase: Phase, room: Room) -> Line:
         "   ",
         swatch,
         " ",
-        fit(phase.name, 11),
+        fit(word(phase.name), 11),
         fit(Span(units.tight_percent(phase.share), "strong"), 7, ">"),
         *(fit(units.seconds(value), 11, ">") for value in times),
     )

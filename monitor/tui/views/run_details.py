@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from monitor.language import word
 from monitor.model import units
 from monitor.model.run import Rank, Run
 from monitor.tui.table import Column, chosen, heading, row
@@ -70,7 +71,7 @@ def stalls(run: Run, room: Room) -> list[Line]:
     for stall in run.stalls:
         every = f"{units.number(stall.every_steps)} steps" if stall.every_steps else units.ABSENT
         cells: dict[str, Cell] = {
-            "kind": stall.kind, "count": str(stall.count), "mean": units.seconds(stall.mean_seconds),
+            "kind": word(stall.kind), "count": str(stall.count), "mean": units.seconds(stall.mean_seconds),
             "share": units.small_percent(stall.share), "every": every, "last": units.count(stall.last_step),
         }  # fmt: skip
         lines.append(row(layout, cells, gap=1, lead=" "))
@@ -105,7 +106,7 @@ def scalars(run: Run, room: Room) -> list[Line]:
         for key, value in found.items()
         if "." in key
     }
-    return [section("Scalars"), *pairs_lines(own | probes, room), line()]
+    return [section("Scalars"), *pairs_lines(own | probes, room, ours=False), line()]
 
 
 def hotspots(run: Run, room: Room) -> list[Line]:
@@ -120,7 +121,7 @@ def hotspots(run: Run, room: Room) -> list[Line]:
         where = f"  {name}{at} {spot.get('function', '')}"
         share = fit(Span(units.tight_percent(spot.get("share")), "strong"), 5, ">")
         took = fit(units.seconds(spot.get("seconds")), 10, ">")
-        phase = fit(str(spot.get("phase", "")), 10)
+        phase = fit(word(str(spot.get("phase", ""))), 10)
         lines.append(line("   ", phase, share, took, Span(where, "accent"), width=room.width))
         if spot.get("code"):
             lines.append(line(" " * 30, Span(str(spot["code"]).strip(), "dim"), width=room.width))

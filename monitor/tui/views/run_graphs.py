@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from monitor.language import word
 from monitor.model import units
 from monitor.model.run import Run
 from monitor.tui.text import Line, Room, Span, clip, fit, line
@@ -143,7 +144,7 @@ def _drawn(graph: Graph, axis: Axis, room: Room, height: int) -> list[Line]:
     rows = history(axis.spread(graph.values), axis.width, height, top, low=low, dots=axis.spread(graph.dots))
     labels = [graph.unit(top), *[""] * (height - 2), "0" if low == 0 else graph.unit(low)][:height]
     return [
-        line(Span(f" {graph.title}", "title"), Span(f"  {graph.note}", "dim"), width=room.width),
+        line(Span(f" {word(graph.title)}", "title"), Span(f"  {graph.note}", "dim"), width=room.width),
         *(
             line(_scale(label), Span(text, "dim" if axis.silent else graph.role), _silence(axis))
             for label, text in zip(labels, rows, strict=True)
@@ -158,9 +159,9 @@ def _stalls(axis: Axis, room: Room) -> list[Line]:
         return []
     letters = (_letter(window.stalls[0]) if window.stalls else "·" for window in axis.windows)
     marks = "".join(text.ljust(axis.cells) for text in letters)
-    legend = "  ".join(f"{_letter(kind)} {kind}" for kind in kinds)
+    legend = "  ".join(f"{_letter(kind)} {word(kind)}" for kind in kinds)
     return [
-        line(fit(Span("stalls", "dim"), GUTTER - 1, ">"), " ", Span(marks, "warn")),
+        line(fit(Span(word("stalls"), "dim"), GUTTER - 1, ">"), " ", Span(marks, "warn")),
         line(" " * GUTTER, Span(clip(legend, room.width - GUTTER - 1), "dim")),
     ]
 

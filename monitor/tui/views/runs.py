@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from monitor.language import said, word
 from monitor.model import units
 from monitor.model.run import Run, Stuck, Trend
 from monitor.tui.frame import Frame, HostFrame
 from monitor.tui.line_budget import TALL, Wants
 from monitor.tui.table import Column, Layout, chosen, gap_for, heading, occupied, row
-from monitor.tui.text import Block, Cell, Line, Room, Span, clip, line
+from monitor.tui.text import Block, Cell, Line, Room, Span, cells, clip, line
 from monitor.tui.views.parts import now_in
 from monitor.tui.views.symbols import RUN, TREND
 from monitor.tui.widgets.graph import phase_bar
@@ -46,7 +47,7 @@ def table(frame: Frame, room: Room) -> Block:
     """Every run of every host; if there is none, how to start one."""
     entries = list(frame.runs())
     if not entries:
-        head = line(Span(" Runs", "title"), width=room.width)
+        head = line(Span(f" {word('Runs')}", "title"), width=room.width)
         return Block((head,), (line(Span(_none(frame), "dim"), width=room.width),))
     gap = gap_for(room.width)
     cells = [_cells(*entry) for entry in entries]
@@ -91,7 +92,7 @@ def _stuck(current: Stuck, width: int) -> str:
         f"{where} for {units.duration(seconds)} (rank {current.rank})",
         f"{where} for {units.duration(seconds)}",
     )
-    return next((text for text in texts if len(text) <= width), clip(short, width))
+    return next((text for text in map(said, texts) if cells(text) <= width), clip(short, width))
 
 
 def _cells(host: HostFrame, run: Run) -> dict[str, Cell]:
@@ -125,7 +126,9 @@ def _speed(run: Run) -> dict[str, Cell]:
 
 
 def _now_in(run: Run) -> str:
-    return run.state if run.current is None else now_in(run.state, run.current.phase, run.current.seconds)
+    return (
+        word(run.state) if run.current is None else now_in(run.state, run.current.phase, run.current.seconds)
+    )
 
 
 def trend_span(trend: Trend | None, ratio: float | None) -> Span:

@@ -7,14 +7,20 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from monitor.language import word
 from monitor.model.gpu import Gpu
 from monitor.tui.text import Span
 
 
 class Symbol(NamedTuple):
     char: str
-    word: str
+    name: str
     role: str
+
+    @property
+    def word(self) -> str:
+        """In the reader's language."""
+        return word(self.name)
 
     @property
     def span(self) -> Span:
@@ -57,6 +63,8 @@ TREND: dict[str | None, Symbol] = {
     "falling": Symbol("↓", "falling", "warn"),
     "collapsed": Symbol("↓", "collapsed", "alarm"),
 }
+STOPS = ".。"
+"""Left out where a sentence goes on."""
 REASONS = {
     "gpu_idle": "idle",
     "applications_clocks_setting": "app clocks",
@@ -73,4 +81,4 @@ REASONS = {
 
 def reasons(gpu: Gpu) -> str:
     """Why the clocks are down, as far as it costs speed."""
-    return ", ".join(REASONS.get(name, name) for name in gpu.throttled_by)
+    return ", ".join(word(REASONS.get(name, name)) for name in gpu.throttled_by)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
+from monitor.language import word
 from monitor.model import units
-from monitor.tui.text import Line, Span, fit, line, width_of
+from monitor.tui.text import Line, Span, cells, fit, line, spans, width_of
 
 LEFT = (0x00, 0x40, 0x44, 0x46, 0x47)
 RIGHT = (0x00, 0x80, 0xA0, 0xB0, 0xB8)
@@ -77,13 +78,14 @@ def framed(
     title: Sequence[Span], top: str, rows: Sequence[Line], width: int, ends: tuple[str, str]
 ) -> list[Line]:
     """A graph in a frame that doubles as its axes: title and top of the scale above, the time below."""
-    inner = width - 2
+    inner, title = width - 2, spans(title)
     name = fit(title, min(width_of(title), inner - 2))
     high = top if width_of(name) + len(top) + 4 <= inner else ""
     above = inner - width_of(name) - len(high) - 2
-    begin, end = ends if sum(map(len, ends)) + 6 <= inner else ("", "")
+    ends = word(ends[0]), word(ends[1])
+    begin, end = ends if sum(map(cells, ends)) + 6 <= inner else ("", "")
     edge = [
-        Span("╰─", "faint"), Span(begin, "dim"), Span("─" * (inner - len(begin) - len(end) - 2), "faint"),
+        Span("╰─", "faint"), Span(begin, "dim"), Span("─" * (inner - cells(begin) - cells(end) - 2), "faint"),
         Span(end, "dim"), Span("─╯", "faint"),
     ]  # fmt: skip
     return [
@@ -139,10 +141,10 @@ def cells_of(shares: Mapping[str, float], width: int) -> list[tuple[str, int]]:
     if not names or total <= 0 or width <= 0:
         return []
     exact = {name: shares[name] / total * width for name in names}
-    cells = {name: int(exact[name]) for name in names}
-    for name in sorted(names, key=lambda n: int(exact[n]) - exact[n])[: width - sum(cells.values())]:
-        cells[name] += 1
-    return [(name, cells[name]) for name in names if cells[name]]
+    taken = {name: int(exact[name]) for name in names}
+    for name in sorted(names, key=lambda n: int(exact[n]) - exact[n])[: width - sum(taken.values())]:
+        taken[name] += 1
+    return [(name, taken[name]) for name in names if taken[name]]
 
 
 LETTERS = {"transfer": "t", "other": "."}
@@ -161,19 +163,24 @@ def phase_bar(shares: Mapping[str, float], width: int, *, plain: bool = False) -
     parts = cells_of(shares, width)
     if not parts:
         return [Span("·" * width, "faint")]
-    return [_part(name, cells, shares[name], plain) for name, cells in parts]
+    return [_part(name, wide, shares[name], plain) for name, wide in parts]
 
 
-def _part(name: str, cells: int, value: float, plain: bool) -> Span:
-    short = SHORT.get(name, name)
+def _part(name: str, width: int, value: float, plain: bool) -> Span:
+    short = word(SHORT.get(name, name))
     labels = (f"{short} {units.bare_percent(value)}", short, letter(name))
-    label = next((text for text in labels if len(text) + 1 <= cells), "")
+    label = next((text for text in labels if cells(text) + 1 <= width), "")
     if not plain:
-        return Span(label.center(cells) if len(label) > 1 else label.ljust(cells), role_of(name))
+        return Span(_centred(label, width) if len(label) > 1 else label.ljust(width), role_of(name))
     fill = letter(name)
-    if len(label) < 2 or cells < len(label) + 2:
-        return Span(fill * cells, "")
-    return Span(f" {label} ".center(cells, fill), "")
+    if len(label) < 2 or width < cells(label) + 2:
+        return Span(fill * width, "")
+    return Span(_centred(f" {label} ", width, fill), "")
+
+
+def _centred(text: str, width: int, fill: str = " ") -> str:
+    """`str.center` for text that may be wider than it is long."""
+    return text.center(width - cells(text) + len(text), fill)
 
 
 def stacked(
@@ -195,7 +202,7 @@ def stacked(
 
 
 def _pile(shares: Mapping[str, float], layers: int) -> list[str]:
-    pile = [name for name, cells in cells_of(shares, layers) for _ in range(cells)]
+    pile = [name for name, deep in cells_of(shares, layers) for _ in range(deep)]
     return pile + [""] * (layers - len(pile))
 
 

@@ -21,7 +21,7 @@ const byId = (id) => document.getElementById(id);
 function make(tag, kind, ...children) {
   const element = document.createElement(tag);
   if (kind) element.className = kind;
-  element.append(...children.filter((child) => child !== null && child !== undefined));
+  element.append(...children.filter((child) => child !== null && child !== undefined).map((child) => (typeof child === "string" ? said(child) : child)));
   return element;
 }
 
@@ -41,7 +41,7 @@ function link(address, ...children) {
 const runAddress = (run) => `/runs/${encodeURIComponent(run)}`;
 
 function copyButton(text) {
-  const button = make("button", "copy", "copy");
+  const button = make("button", "copy", word("copy"));
   button.type = "button";
   button.dataset.copy = text;
   return button;
@@ -103,7 +103,7 @@ function meter(ratio, label) {
   return bar;
 }
 
-const figure = (name, text) => (text === ABSENT || text === null ? null : make("span", "", `${name} `, make("b", "", text)));
+const figure = (name, text) => (text === ABSENT || text === null ? null : make("span", "", `${word(name)} `, make("b", "", text)));
 
 function phaseBar(phases) {
   const bar = make("div", "bar");
@@ -113,9 +113,9 @@ function phaseBar(phases) {
     const kind = PHASES[phase.name] || "p8";
     const part = make("i", kind);
     part.style.width = `${phase.share * 100}%`;
-    part.title = `${phase.name}: ${percent(phase.share)}, ${seconds(phase.mean_seconds)} a step`;
+    part.title = said(`${word(phase.name)}: ${percent(phase.share)}, ${seconds(phase.mean_seconds)} a step`);
     bar.append(part);
-    legend.append(make("span", "", make("i", kind), `${phase.name} ${percent(phase.share)}`));
+    legend.append(make("span", "", make("i", kind), `${word(phase.name)} ${percent(phase.share)}`));
   }
   return make("div", "", bar, legend);
 }
@@ -126,7 +126,7 @@ function findingCard(finding) {
   const card = make("article", `card ${finding.severity}`);
   const gain = finding.speedup ? make("span", "gain", gainRange(finding.speedup.low, finding.speedup.likely, finding.speedup.high)) : null;
   const subject = finding.run ? link(runAddress(finding.run), finding.subject) : finding.subject;
-  const about = gain ? "predicted" : finding.live ? null : "ended; for the next run";
+  const about = gain ? word("predicted") : finding.live ? null : word("ended; for the next run");
   card.append(make("div", "row", make("b", "", subject), gain, about && make("span", "dim", about), make("span", "dim end", finding.id)), make("h3", "", ...prose(finding.title)));
   if (finding.remedy && finding.remedy.summary) card.append(make("p", "", ...prose(finding.remedy.summary)));
   if (finding.remedy && finding.remedy.change) card.append(code(finding.remedy.change));
@@ -135,7 +135,7 @@ function findingCard(finding) {
 
 function runCard(run) {
   const tone = run.state === "running" ? "good end" : run.live || run.state === "ended" ? "dim end" : "bad end";
-  const state = make("span", tone, `${run.state === "stalled" ? "hung" : run.state}, ${duration(run.elapsed_seconds)}`);
+  const state = make("span", tone, `${word(run.state === "stalled" ? "hung" : run.state)}, ${duration(run.elapsed_seconds)}`);
   const card = make("article", run.live && run.state !== "stalled" ? "card" : "card still", make("div", "row", make("h3", "", link(runAddress(run.id), run.name)), state));
   const newestLoss = run.ranks.map((rank) => rank.loss).find((loss) => !absent(loss));
   card.append(make("div", "figures",
@@ -204,7 +204,7 @@ function wallTexts(wall) {
 // `rest` is a click away.
 function section(id, title, kind, cards, rest = [], word = "more") {
   const more = rest.length ? make("details", "", make("summary", "", `and ${rest.length} ${word}`), make("div", kind, ...rest)) : null;
-  patchChildren(byId(id), cards.length || more ? [make("h2", "", title), make("div", kind, ...cards), more].filter(Boolean) : []);
+  patchChildren(byId(id), cards.length || more ? [make("h2", "", word(title)), make("div", kind, ...cards), more].filter(Boolean) : []);
 }
 
 const idle = (gpu) => gpu.condition === "idle";
@@ -225,10 +225,10 @@ function draw(snapshot) {
   byId("host").textContent = snapshot.host.hostname;
   byId("simulated").hidden = snapshot.source.kind !== "simulated";
   const trouble = snapshot.source.kind === "none" || !snapshot.source.ok ? `No GPU readings: ${snapshot.source.detail || "no reason given"}` : "";
-  byId("trouble").textContent = trouble;
+  byId("trouble").textContent = said(trouble);
   byId("trouble").hidden = !trouble;
   byId("filter").hidden = !wanted && snapshot.runs.length + snapshot.gpus.length < FILTER_FROM;
-  const texts = wallTexts(snapshot.wall);
+  const texts = wallTexts(snapshot.wall).map(said);
   patchChildren(byId("wall"), texts.map((text) => make("span", "", text)));
   document.title = `${texts.join(" · ")} · ${snapshot.host.hostname} · gpumon`;
   section("findings", "What to change", "cards wide", findings.slice(0, FINDINGS).map(findingCard), findings.slice(FINDINGS).map(findingCard));
@@ -254,7 +254,7 @@ function mark() {
   const age = (performance.now() - received) / 1000;
   const stale = !newest || age > newest.stale_after_seconds;
   const kind = stale ? "badge stale" : "badge live";
-  const text = !newest ? "no data yet" : stale ? `stale: last data ${duration(age)} ago` : `live, every ${seconds(newest.interval_seconds)}`;
+  const text = said(!newest ? "no data yet" : stale ? `stale: last data ${duration(age)} ago` : `live, every ${seconds(newest.interval_seconds)}`);
   if (state.className !== kind) state.className = kind;
   if (state.textContent !== text) state.textContent = text;
   document.body.classList.toggle("stale", Boolean(newest) && stale);
@@ -272,7 +272,7 @@ async function recall() {
 }
 
 function follow() {
-  const source = new EventSource("/api/v1/stream");
+  const source = new EventSource(`/api/v1/stream?lang=${document.documentElement.lang}`);
   source.onmessage = (event) => take(JSON.parse(event.data));
 }
 

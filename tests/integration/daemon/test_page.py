@@ -65,3 +65,25 @@ def test_the_page_draws_runs_and_gpus_in_a_browser(tmp_path: Path) -> None:
     assert page.count("gpumon simulated GPU") == 2
     assert "toy" in page and "data 75 %" in page and "samples/s" in page
     assert 'class="badge stale"' in page or 'class="badge live"' in page
+
+
+@pytest.mark.slow
+def test_the_page_speaks_chinese_to_who_asks_for_it(tmp_path: Path) -> None:
+    """GIVEN a training WHEN the page is opened with `?lang=zh` THEN its words are Chinese, names and the API
+    are not."""
+    with Daemon(tmp_path, "--source", "simulated", "--gpus", "2") as daemon:
+        trainer = train(tmp_path / "rings", "toy-1", 0.01, 2000)
+        wait_for(lambda: (daemon.metric("gpumon_rank_steps_total") or 0) > 50)
+        opened = browser(tmp_path, f"{daemon.url}/?lang=zh")
+        wait_for(lambda: (daemon.metric("gpumon_http_streams") or 0) >= 1)
+        begin = daemon.metric("gpumon_snapshots_total") or 0
+        wait_for(lambda: (daemon.metric("gpumon_snapshots_total") or 0) > begin + 5)
+        plain = daemon.get("/api/v1/snapshot")[2].decode()
+        trainer.kill()
+        trainer.wait(10)
+        daemon.stop()
+        page = opened.communicate(timeout=PATIENCE)[0].decode()
+    assert '<html lang="zh">' in page
+    assert "运行" in page and "样本/s" in page and "数据 75 %" in page and "所有运行" in page
+    assert "toy" in page and "gpumon simulated GPU" in page
+    assert "toy" in plain and "运行" not in plain
