@@ -36,10 +36,6 @@ class SeveralDevices(NoDevice):
         for lane in self._lanes:
             lane.share = share / len(self._lanes)
 
-    @property
-    def skipped(self) -> int:
-        return self._first.skipped
-
     def mark(self, phase: int, now: int) -> None:
         for lane in self._lanes:
             lane.mark(phase, now)
@@ -50,6 +46,7 @@ class SeveralDevices(NoDevice):
 
     def step_ended(self, number: int, record: memoryview | array[int]) -> None:
         self._first.step_ended(number, record)
+        self.skipped = self._first.skipped
         for lane in self._others.values():
             lane.step_ended(number, array("Q", record))
 
