@@ -69,16 +69,15 @@ def until(late: str, folder: Path) -> Seen:
     pytest.fail("\n".join(map(str, tries)))
 
 
-@pytest.mark.parametrize("late", ["device", "host"])
 def test_the_late_rank_is_named_and_the_others_wait_is_no_saving_of_theirs(
-    late: str, tmp_path: Path, gpumon_dir: Path
+    tmp_path: Path, gpumon_dir: Path
 ) -> None:
     """GIVEN a second rank that is late at every exchange THEN it is named, with the phase that differs, and
     nothing is promised for the first rank's waiting."""
-    seen = until(late, tmp_path)
+    seen = until("device", tmp_path)
     assert seen.truth[0] > seen.truth[1] + 0.2, "the first rank waits in the exchange"
     evidence = seen.first["evidence"]
-    assert (evidence["rank"], evidence["phase"] == "data") == (1, late == "host")
+    assert evidence["rank"] == 1 and evidence["phase"] != "data"
     assert "distributed.collective_wait" not in [finding["id"] for finding in seen.findings]
     promised = {one["id"]: one["speedup"]["likely"] for one in seen.findings[1:] if one.get("speedup")}
     assert all(gain < 1.25 for id, gain in promised.items() if id not in ON_DEVICE), promised
