@@ -15,8 +15,7 @@ from typing import NamedTuple
 from ._gaps import INTO, OUT_OF, Activity, Span
 
 MOST = 96
-"""Chosen: segments reported. If even two steps have more, neighbors in a phase are merged, with all their
-waits."""
+"""Chosen: segments reported. If there are more, neighbors in a phase are merged, with all their waits."""
 _FULL_NS, _FULL_TIMES = 50_000, 10
 """Chosen: a launch longer than this many ns, and this many times the usual, waited for room in the queue."""
 
@@ -57,17 +56,12 @@ Steps = Sequence[Sequence[tuple[int, int]]]
 
 
 def step_graph(seen: Activity, steps: Steps) -> tuple[int, list[Segment]]:
-    """How many consecutive steps fit, and their segments: rather two steps as they were than more of them
-    merged, which forgets what was launched between which waits. No segments if even one step has too many
+    """How many consecutive steps fit, and their segments. No segments if even one step has too many
     phases."""
-    whole = {count: _graph(seen, steps[:count]) for count in range(len(steps), 0, -1)}
-    for count, found in whole.items():
-        if count > 1 and 0 < len(found) <= MOST:
+    for count in range(len(steps), 1, -1):
+        if found := _graph(seen, steps[:count]):
             return count, found
-    for count, found in whole.items():
-        if merged := _merged(found):
-            return count, merged
-    return 1, []
+    return 1, _graph(seen, steps[:1])
 
 
 def _graph(seen: Activity, steps: Steps) -> list[Segment]:
@@ -79,7 +73,7 @@ def _graph(seen: Activity, steps: Steps) -> list[Segment]:
         if begins[0] <= launch < end:
             at = bisect_right(begins, launch) - 1
             launched[at] = launched[at].and_then(work)
-    return [one for one in launched if any(one[1:])]
+    return _merged([one for one in launched if any(one[1:])])
 
 
 def _stops(seen: Activity) -> list[tuple[Span, bool]]:
