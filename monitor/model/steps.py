@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from itertools import compress
 from operator import add, sub
+from typing import cast
 
 from sdk import ring
 from sdk.ring import Block
@@ -171,7 +172,7 @@ def _device(words: memoryview) -> tuple[int, int, int, int]:
 
 
 def _losses(block: Block) -> list[float]:
-    return block.raw.cast("d")[ring.W_LOSS :: ring.SLOT_WORDS].tolist()
+    return cast("list[float]", block.raw.cast("d")[ring.W_LOSS :: ring.SLOT_WORDS].tolist())
 
 
 def _last_finite(losses: Sequence[float]) -> float | None:

@@ -125,7 +125,7 @@ class Delays:
 
     def _begin_step(self, session: Any) -> None:
         self._step = session.recorder.steps + 1
-        session.recorder.device.share = SHARE if self._plan.done else EVERY_STEP
+        session.recorder.device.allow(SHARE if self._plan.done else EVERY_STEP)
         block = self._plan.step(self._step, time.monotonic_ns())
         if block is not None and block is not self._block:
             # The first steps of a block count for neither side: the time for this is taken there.

@@ -54,9 +54,13 @@ class NoDevice:
 
     active = False
     share = SHARE
-    """What marks may cost; an experiment that needs every step allows for more."""
+    """What marks may cost of the time."""
     skipped = 0
     """Steps that could not be timed: no free event, too many marks, or a graph was being captured."""
+
+    def allow(self, share: float) -> None:
+        """Marks may cost this share: an experiment needs every step."""
+        self.share = share
 
     def mark(self, phase: int, now: int) -> None:
         """The loop enters `phase`."""

@@ -18,27 +18,18 @@ class SeveralDevices(NoDevice):
     def __init__(self, first: DeviceLane, others: Mapping[str, DeviceLane]) -> None:
         self._first = first
         self._others = others
-        self.share = SHARE
+        self.allow(SHARE)
 
     @property
     def _lanes(self) -> tuple[DeviceLane, ...]:
         """The first leads: the others read what its profiler saw."""
         return (self._first, *self._others.values())
 
-    @property
-    def share(self) -> float:
+    def allow(self, share: float) -> None:
         """Of all together."""
-        return self._share
-
-    @share.setter
-    def share(self, share: float) -> None:
-        self._share = share
+        self.share = share
         for lane in self._lanes:
-            lane.share = share / len(self._lanes)
-
-    @property
-    def skipped(self) -> int:
-        return self._first.skipped
+            lane.allow(share / len(self._lanes))
 
     def mark(self, phase: int, now: int) -> None:
         for lane in self._lanes:
@@ -50,6 +41,7 @@ class SeveralDevices(NoDevice):
 
     def step_ended(self, number: int, record: memoryview | array[int]) -> None:
         self._first.step_ended(number, record)
+        self.skipped = self._first.skipped
         for lane in self._others.values():
             lane.step_ended(number, array("Q", record))
 

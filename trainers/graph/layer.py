@@ -82,4 +82,5 @@ def first_graph_layer(
     columns = torch.cat([flat, _sums(flat, graph.near, graph.begins).mul_(share)], dim=1)
     weight = torch.cat([own @ lift.weight, near @ lift.weight], dim=1)
     active = F.relu(F.linear(columns, weight, bias + (own + near) @ lift.bias))
-    return (active + lift(flat)).view(*x.shape[:-1], -1)
+    lifted: Tensor = lift(flat)
+    return (active + lifted).view(*x.shape[:-1], -1)

@@ -1,9 +1,8 @@
-"""Two ranks of DistributedDataParallel (torchrun). The second is late: "device" gives it twice the work,
-"host" a slow way to its data; "even" is neither."""
+"""Two ranks of DistributedDataParallel (torchrun). "device": the second is late, with twice the work; "even":
+it is not."""
 
 import os
 import sys
-import time
 
 import torch
 import torch.distributed as dist
@@ -22,8 +21,6 @@ class Shard(Dataset):
         return 8 * 150
 
     def __getitem__(self, item):
-        if late == "host" and rank == 1:
-            time.sleep(0.0025)
         return torch.full((32,), item % 7 / 7.0)
 
 

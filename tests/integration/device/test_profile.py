@@ -12,7 +12,7 @@ import pytest
 
 from monitor.cli.main import main
 from monitor.model.errors import EXIT_OK
-from tests import chrome_trace, device
+from tests import device
 from tests.conftest import wait_for
 from tests.device import Speeds
 from tests.rings import trainer_rings
@@ -44,7 +44,6 @@ def test_a_launch_bound_run_is_named(
     finally:
         stop.touch()
         job.wait(timeout=120)
-    assert not chrome_trace.problems(target)
     answer = json.loads(capsys.readouterr().out)["diagnosis"]
     (report,) = answer["reports"]
     assert report["steps"]["in_window"] == 4 and report["kernels"] and report["host_recorded"]

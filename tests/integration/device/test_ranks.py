@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 
-from monitor.cli.main import main
-from monitor.model.errors import EXIT_OK
 from tests import device
 from tests.integration.device.test_lane import ATTEMPTS, SCRIPTS, matrices
 
@@ -28,8 +26,6 @@ class Seen:
     truth: dict[int, float]
     ours: dict[int, float]
     findings: list[dict[str, Any]]
-    traces: list[str]
-    """The stand-in's own, one per rank."""
 
     @property
     def close(self) -> bool:
@@ -51,7 +47,7 @@ def watch(late: str, folder: Path) -> Seen:
     for rank in report["ranks"]:
         assert rank["device"] is not None, report
         ours[rank["rank"]] = rank["device"]["exchange_seconds"] / sum(rank["device"]["time"].values())
-    return Seen(_truth(result.truths), ours, report["findings"], _traces(result, folder))
+    return Seen(_truth(result.truths), ours, report["findings"])
 
 
 def _truth(truths: list[dict[str, Any]]) -> dict[int, float]:
@@ -60,15 +56,6 @@ def _truth(truths: list[dict[str, Any]]) -> dict[int, float]:
         (only,) = one["devices"]
         found[only["index"]] = only["steady"]["exchange"] / only["steady"]["seconds"]
     return found
-
-
-def _traces(result: device.Result, folder: Path) -> list[str]:
-    named = {}
-    for one in result.truths:
-        (only,) = one["devices"]
-        path = folder / f"trace-{one['pid']}.json"
-        named[only["index"]] = str(path.rename(folder / f"rank{only['index']}.json"))
-    return [named[rank] for rank in sorted(named)]
 
 
 def until(late: str, folder: Path) -> Seen:
@@ -82,38 +69,18 @@ def until(late: str, folder: Path) -> Seen:
     pytest.fail("\n".join(map(str, tries)))
 
 
-@pytest.mark.parametrize("late", ["device", "host"])
 def test_the_late_rank_is_named_and_the_others_wait_is_no_saving_of_theirs(
-    late: str, tmp_path: Path, gpumon_dir: Path
+    tmp_path: Path, gpumon_dir: Path
 ) -> None:
     """GIVEN a second rank that is late at every exchange THEN it is named, with the phase that differs, and
     nothing is promised for the first rank's waiting."""
-    seen = until(late, tmp_path)
+    seen = until("device", tmp_path)
     assert seen.truth[0] > seen.truth[1] + 0.2, "the first rank waits in the exchange"
     evidence = seen.first["evidence"]
-    assert (evidence["rank"], evidence["phase"] == "data") == (1, late == "host")
+    assert evidence["rank"] == 1 and evidence["phase"] != "data"
     assert "distributed.collective_wait" not in [finding["id"] for finding in seen.findings]
     promised = {one["id"]: one["speedup"]["likely"] for one in seen.findings[1:] if one.get("speedup")}
     assert all(gain < 1.25 for id, gain in promised.items() if id not in ON_DEVICE), promised
-
-
-def test_traces_of_the_same_run_name_the_same_rank(
-    tmp_path: Path, gpumon_dir: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """`gpumon trace` sees every collective, the live run those of its window: they agree on who is late, for
-    how long the other waits, and how much of the time only the exchange runs."""
-    seen = until("device", tmp_path)
-    capsys.readouterr()
-    assert main(["trace", "--json", *seen.traces]) == EXIT_OK
-    answer = json.loads(capsys.readouterr().out)
-    late = answer["late_rank"]
-    assert late["rank"] == seen.first["evidence"]["rank"] == 1
-    assert late["wait_ratio"] == pytest.approx(seen.truth[0] - seen.truth[1], abs=POINTS)
-    for report in answer["reports"]:
-        (only,) = report["devices"]
-        exposed = only["communication"]["exposed_ratio"]
-        assert exposed == pytest.approx(seen.truth[report["rank"]], abs=POINTS)
-    assert "trace.late_rank" in [finding["id"] for finding in answer["findings"]]
 
 
 def test_even_ranks_have_no_straggler(tmp_path: Path, gpumon_dir: Path) -> None:

@@ -339,7 +339,7 @@ def test_the_devices_of_the_parameters(places: list[str], named: list[str]) -> N
 
 def test_an_own_class_named_like_one_of_torchs_is_not_that_one() -> None:
     class SGD(torch.optim.Optimizer):
-        def step(self, closure: Any = None) -> None:
+        def step(self, closure: Any = None) -> Any:
             """Does nothing."""
 
     class Mine(torch.optim.AdamW):

@@ -94,7 +94,7 @@ def test_without_a_window_nothing_is_said_about_the_others(monkeypatch: pytest.M
 
 def test_marks_of_all_devices_together_have_the_price_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
     several = Halves(monkeypatch).several
-    several.share = 0.01
+    several.allow(0.01)
     assert [one.share for one in several._lanes] == [0.005, 0.005] and several.share == 0.01
 
 
