@@ -202,8 +202,8 @@ function wallTexts(wall) {
 }
 
 // `rest` is a click away.
-function section(id, title, kind, cards, rest = [], word = "more") {
-  const more = rest.length ? make("details", "", make("summary", "", `and ${rest.length} ${word}`), make("div", kind, ...rest)) : null;
+function section(id, title, kind, cards, rest = [], what = "more") {
+  const more = rest.length ? make("details", "", make("summary", "", `and ${rest.length} ${what}`), make("div", kind, ...rest)) : null;
   patchChildren(byId(id), cards.length || more ? [make("h2", "", word(title)), make("div", kind, ...cards), more].filter(Boolean) : []);
 }
 

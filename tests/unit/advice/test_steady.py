@@ -129,5 +129,5 @@ def test_an_interrupt_in_the_middle_of_the_steps_is_no_failure() -> None:
 
 def test_running_out_of_device_memory_is_said_as_such() -> None:
     found = first(msgspec.structs.replace(starved(0), state="failed", error="OutOfMemoryError"))
-    assert found.id == "trend.ended_abnormally" and "out of memory" in found.title
+    assert found.id == "trend.ended_abnormally" and "Out of memory" in found.title
     assert "batch" in found.remedy.summary
