@@ -15,13 +15,14 @@ from monitor.model.units import gain, gain_range, label, value_of
 from monitor.store.ledger import Entry
 
 WORDS = {"critical": "critical", "warning": "fix", "hint": "hint", "healthy": "healthy"}
+BASIS = "shares are of the loop's time, without set-up"
 
 
 def findings(dossier: Dossier) -> Markup | None:
     if not dossier.findings:
         return None
     cards = [_card(place, one, dossier.promise(one)) for place, one in enumerate(dossier.findings, 1)]
-    return section("What to change", join(cards), id="findings")
+    return section("What to change", join(cards), id="findings", note=BASIS)
 
 
 def _card(place: int, finding: Finding, kept: Entry | None) -> Markup:
