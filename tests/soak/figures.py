@@ -12,7 +12,7 @@ from tests.soak.writers import RANKS, Written
 
 WARM_UP_SECONDS = 660.0
 """Longer than the daemon keeps most of what it remembers by design: ended runs stay visible for ten minutes,
-and where the history left a ring is remembered for ten. The names of dead rings, some 400 bytes each, stay for
+and where the history left a ring is remembered for ten. The names of dead rings, 400 bytes each, stay for
 an hour."""
 FORMER_SECONDS, FORMER_SHARE = 600.0, 0.6
 """Growth used to be judged by the last 40 % of ten minutes, without such a warm-up; that figure is kept
