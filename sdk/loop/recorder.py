@@ -234,15 +234,17 @@ class Recorder(Core):
         """The open record holds several steps: commit one up to each of these cuts."""
         whole, phase, began = array("Q", self._scratch), self.current, self.phase_began
         before = array("Q", bytes(8 * ring.SLOT_WORDS))
+        fresh = 0  # flags that a listener sets on the next step while one is committed
         for cut in cuts:
             self._scratch[:] = _less(cut.words, before)
+            self._scratch[W_FLAGS] |= fresh
             self.phase_began = cut.at
             self.roll(cut.at)
             self.count_done()
-            before = cut.words
+            before, fresh = cut.words, self._scratch[W_FLAGS]
         rest = _less(whole, before)
         rest[W_BEGIN] = self._scratch[W_BEGIN]
-        rest[W_FLAGS] = whole[W_FLAGS] & (~before[W_FLAGS] | ring.F_SAMPLED)
+        rest[W_FLAGS] = whole[W_FLAGS] & ~before[W_FLAGS] | fresh
         self._scratch[:] = rest
         self.current, self.phase_began = phase, began
 
@@ -305,7 +307,7 @@ class Recorder(Core):
         """Publish what readers need less often, and let the session do its housekeeping."""
         self.next_second = now + _SECOND_NS
         self.fold()
-        self.words[ring.H_OVERHEAD] = self.spent_ns
+        self.words[ring.H_OVERHEAD] = max(0, self.spent_ns)  # a correction may come before what it corrects
         self.words[ring.H_DROPPED] = self._device.skipped
         self._listener.second_passed(now)
 
@@ -336,7 +338,7 @@ class Recorder(Core):
         self.words[ring.H_STATE] = state
         self.fold()
         self.words[ring.H_LIVE] = LIVE[OTHER] | clock()
-        self.words[ring.H_OVERHEAD] = self.spent_ns
+        self.words[ring.H_OVERHEAD] = max(0, self.spent_ns)
         ended, self.writer = self.writer, MemoryRing()
         self.use(self.writer)
         ended.close(state)

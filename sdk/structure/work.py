@@ -171,7 +171,7 @@ class Work:
         return found
 
     def _facts(self, piece: Piece) -> dict[str, Any]:
-        module = sum(one.ns for one in piece.paths if any(place.module for place in one.own))
+        module = sum(one.ns for one in piece.paths if any(map(_passes, one.own)))
         grad = self._records(piece)
         judges = module >= (_MODEL_SHARE if grad else _JUDGE_SHARE) * piece.ns
         needed = piece.needed
@@ -270,6 +270,11 @@ class Work:
 
     def _constant_functions(self, piece: Piece) -> set[str]:
         return {place.name for path in piece.paths for place in path.own if self._constant(place)}
+
+
+def _passes(place: Place) -> bool:
+    """Within a pass of a module. `forward` is torch's name for it, also where it is called directly."""
+    return place.module or place.name.rpartition(".")[2] == "forward"
 
 
 def _simple(node: ast.stmt) -> list[ast.stmt]:

@@ -65,7 +65,7 @@ def check(run: RunContext) -> Advice | None:
         title=f"Python loop: {spot.text} makes {units.whole(calls)} calls a step, {units.seconds(cost)} "
         f"({units.percent(cost / run.period)}{undone})",
         remedy=f"Replace the loop around {spot.place}{_called(spot)} by one batched operation over all it "
-        f"goes through{_instead(run, spot)}.",
+        f"goes through{_instead(run, spot)}.{_in_turn(run, spot)}",
         effect="rounding",
         avoid="Leaving out rounds of the loop: each of them is part of the result.",
         evidence={"calls_per_step": calls, "loop_share": share, **hot_lines.evidence(run, spot)},
@@ -103,6 +103,16 @@ def _instead(run: RunContext, spot: Hotspot) -> str:
     if spot.kind == "module":
         return ""
     return " (broadcasting, `torch.cdist`, indexing with a mask, `torch.vmap`)"
+
+
+def _in_turn(run: RunContext, spot: Hotspot) -> str:
+    """What to do where rounds cannot be batched; a recurrent layer has its own answer."""
+    if spot.kind == "module" and _cells(run):
+        return ""
+    return (
+        " If each round needs the one before it, as the moves of an agent do: go through several in "
+        "parallel, or compute what is learnt from all rounds in one pass afterwards."
+    )
 
 
 def _loops(run: RunContext, spot: Hotspot) -> bool:

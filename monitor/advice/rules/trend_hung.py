@@ -20,6 +20,8 @@ CAUSES = {
     "validate": "a very long validation, or its loader is stuck",
     "checkpoint": "the file system the checkpoint goes to does not answer",
 }
+OVER = 3.0
+"""Judgement: somebody who ends a run may just have lost patience with a long step."""
 COLLECTIVES = {"backward": "a collective waits for a rank that never arrived: look at the other ranks"}
 
 
@@ -30,7 +32,7 @@ def check(run: RunContext) -> Advice | None:
     if until is None or lead is None or lead.last_step_time is None or not lead.steps:
         return None
     silent = until - lead.last_step_time
-    if silent < _patience(run.policy, lead):
+    if _still(run, lead, silent) < _patience(run.policy, lead):
         return None
     phase = lead.live_phase or "other"
     return Advice(
@@ -47,6 +49,14 @@ def check(run: RunContext) -> Advice | None:
         severity="critical",
         rank=lead.rank if len(run.run.ranks) > 1 else None,
     )
+
+
+def _still(run: RunContext, lead: Rank, silent: float) -> float:
+    """Seconds in which nothing at all was seen to go on: a step that is longer than others goes from phase to
+    phase. Of a run that is over, that is no longer known."""
+    if not run.live:
+        return silent / OVER
+    return silent if lead.live_seconds is None else min(silent, lead.live_seconds)
 
 
 def _cause(run: RunContext, phase: str) -> str:

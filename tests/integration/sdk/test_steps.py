@@ -112,6 +112,17 @@ def test_as_many_steps_as_updates(gpumon_dir: Path, tmp_path: Path, style: str) 
     assert {ring.micro_batches(one.flags) for one in found.records} == {micro}
 
 
+def test_a_look_at_an_update_by_hand_ends(gpumon_dir: Path, tmp_path: Path) -> None:
+    """GIVEN a loop whose steps are found late WHEN some of them are sampled THEN the others count."""
+    script = write(tmp_path, BY_HAND.replace("range(90)", "range(2000)"))
+    done = finish(script, gpumon_dir, front=gpumon())
+    assert done.returncode == 0, done.stderr
+    (found,) = trainer_rings(gpumon_dir)
+    assert found.header.head == 2000
+    sampled = sum(bool(one.flags & ring.F_SAMPLED) for one in found.records)
+    assert 0 < sampled < len(found.records) / 2
+
+
 FOLDS = (
     HEAD
     + """

@@ -118,6 +118,14 @@ def test_a_hang_stays_the_headline_of_a_run_that_was_ended_by_hand() -> None:
     assert first(ended).id == "trend.hung" and "5m" in first(ended).title.replace(" ", "")
 
 
+def test_a_long_step_that_goes_from_phase_to_phase_is_no_hang() -> None:
+    """An update may call the model again and again (LBFGS): its marks show that it goes on."""
+    busy = hung(starved(0), 300.0)
+    busy = msgspec.structs.replace(busy, ranks=(msgspec.structs.replace(busy.ranks[0], live_seconds=0.2),))
+    assert first(busy).id != "trend.hung"
+    assert first(hung(starved(0), 40.0, state="ended", ended=NOW, interrupted=True)).id != "trend.hung"
+
+
 def test_a_long_evaluation_after_the_last_step_is_no_hang() -> None:
     assert first(hung(starved(0), 300.0, state="ended", ended=NOW)).id == "input.slow_getitem"
 
