@@ -41,7 +41,7 @@ def check(run: RunContext) -> Advice | None:
     now = often(every, "in the loop")
     each = f", {units.seconds(took)} each" if took else ""
     wanted = _interval(every, took, (run.period or 0.0) - job.seconds if took is job.seconds else run.usual)
-    place = job.spot or job.work
+    place = job.work or job.spot  # rather where the loop calls it than a line of the model, which trains, too
     where = f" ({place.place})" if place else ""
     return Advice(
         title=f"Validation takes {units.percent(share)} of the time: {now}{each}{where}",
