@@ -300,3 +300,32 @@ def test_a_call_of_a_librarys_loop_leads_to_the_update_and_is_no_work_of_its_own
     stack = "trainer.fit(", "    main()"
     found = facts(file, ("backward", *stack), ("optimizer", *stack), ("forward", *stack), ("other", *stack))
     assert not found.get("work"), found["work"]
+
+
+DIRECT = """\
+import torch
+
+class Layer(torch.nn.Linear):
+    def forward(self, x):
+        return torch.relu(torch.mm(x, self.weight.T))
+
+    def fit(self, good, bad):
+        optimizer = torch.optim.Adam(self.parameters())
+        for _ in range(100):
+            high = self.forward(good).mean(1)
+            low = self.forward(bad).mean(1)
+            loss = (low - high).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+Layer(4, 4).fit(torch.ones(2, 4), torch.zeros(2, 4))
+"""
+
+
+def test_a_direct_call_of_forward_is_a_pass_of_the_model(tmp_path: Path) -> None:
+    """No hook of torch's sees it: the name `forward`, which is torch's own, tells."""
+    file = tmp_path / "layers.py"
+    file.write_text(DIRECT)
+    found = piece(file, "return torch.relu", "low = self", phase="other")
+    assert found["module"] and found["line"] == line_of(DIRECT, "low = self")
