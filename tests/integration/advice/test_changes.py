@@ -72,7 +72,7 @@ def test_changes_are_shown() -> None:
 EXPECTED = {
     "shared_forward": ("compute.validation_too_often",),
     "policy_gradient": ("healthy.ok", "compute.small_batch", "compute.python_loop"),
-    "clipping": ("compute.grad_norm_every_step", "healthy.ok"),
+    "clipping": ("compute.small_batch", "compute.grad_norm_every_step", "healthy.ok"),
     "distillation": ("healthy.ok",),
     "random_batches": ("compute.user_code",),
 }
