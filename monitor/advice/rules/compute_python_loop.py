@@ -79,7 +79,7 @@ def check(run: RunContext) -> Advice | None:
 
 def _gone(run: RunContext, spot: Hotspot, calls: float) -> Bounds:
     """Share of the loop's time that is saved."""
-    if spot.kind == "module":
+    if spot.kind == "module" or _over_cells(run, spot):
         return GRU_SAVED if _cells(run) == {"GRUCell"} and not run.has_cuda else FUSED_SAVED
     likely = 1.0 - 1.0 / (1.0 + calls / LEFT_CALLS)
     return Bounds(low=LEAST_PART * likely, likely=likely, high=max(likely, MOST_SAVED))
@@ -91,6 +91,11 @@ def _cells(run: RunContext) -> set[str]:
     return set(CELLS) & set(map(str, layers)) if isinstance(layers, list) else set()
 
 
+def _over_cells(run: RunContext, spot: Hotspot) -> bool:
+    """A loop in the forward pass of a model with such layers goes over time steps, whichever line is heaviest."""
+    return spot.phase == "forward" and bool(_cells(run))
+
+
 def _called(spot: Hotspot) -> str:
     """Where the loop itself is, if the line is in a function that the loop calls."""
     return f" (called at {spot.call.place})" if spot.call and spot.kind == "module" else ""
@@ -98,7 +103,7 @@ def _called(spot: Hotspot) -> str:
 
 def _instead(run: RunContext, spot: Hotspot) -> str:
     """What torch offers for the most common loops."""
-    if spot.kind == "module" and _cells(run):
+    if _over_cells(run, spot):
         return " (`nn.LSTM` / `nn.GRU` take a whole sequence in one call)"
     if spot.kind == "module":
         return ""
@@ -107,7 +112,7 @@ def _instead(run: RunContext, spot: Hotspot) -> str:
 
 def _in_turn(run: RunContext, spot: Hotspot) -> str:
     """What to do where rounds cannot be batched; a recurrent layer has its own answer."""
-    if spot.kind == "module" and _cells(run):
+    if _over_cells(run, spot):
         return ""
     return (
         " If each round needs the one before it, as the moves of an agent do: go through several in "
