@@ -92,7 +92,7 @@ def _cells(run: RunContext) -> set[str]:
 
 
 def _over_cells(run: RunContext, spot: Hotspot) -> bool:
-    """A loop in the forward pass of a model with such layers goes over time steps, whichever line is heaviest."""
+    """A loop in the forward pass of a model with such layers goes over time steps."""
     return spot.phase == "forward" and bool(_cells(run))
 
 

@@ -10,6 +10,8 @@ Gain: k·(a + bB) / (a + bkB) for a batch k times as large, in samples per secon
 
 from __future__ import annotations
 
+from math import inf
+
 from monitor.advice.context.run import FIXED_PHASES, RunContext
 from monitor.advice.evidence import edits, frameworks
 from monitor.advice.evidence.compute_cost import arithmetic_seconds, overhead_seconds
@@ -32,6 +34,11 @@ LOADING_FIXED = 0.9
 """Share of the loader's own overhead that does not grow with the batch."""
 OVERHEAD_MOST = 0.9
 """At most this share of both passes is launching: some of it is always arithmetic."""
+LAUNCH_MOST = 40.0
+"""At most so many operations a module, forward and backward. Judgement, and generous: what is beyond is no
+launching."""
+WEIGHTS_READ, SLOWEST_MEMORY = 4.0, 4e9
+"""Weights and gradients are read and written about so often a step, at no fewer bytes a second. Judgement."""
 WANTED_FIXED = 0.2
 """Share of the step that may be fixed: the suggested batch aims for it."""
 PLAYING = "rollout"
@@ -94,9 +101,18 @@ def _launching(run: RunContext) -> float:
     compute = sum(run.seconds(phase) for phase in ("forward", "backward"))
     needed = arithmetic_seconds(run)
     if needed is not None:
-        return max(0.0, compute - needed)
+        return min(max(0.0, compute - needed), _most_launching(run))
     modules = run.count("model", "modules") or 0
     return min(compute * OVERHEAD_MOST, modules * 2 * run.policy.op_seconds_cpu)
+
+
+def _most_launching(run: RunContext) -> float:
+    """What launching and reading the weights can cost at the most. Passes that take longer compute something:
+    a sample may have many rows, which the size of the batch does not tell."""
+    modules, weights = (run.count("model", name) for name in ("modules", "parameter_bytes"))
+    if not modules or not weights:
+        return inf
+    return LAUNCH_MOST * modules * run.policy.op_seconds_cpu + WEIGHTS_READ * weights / SLOWEST_MEMORY
 
 
 def _factor(run: RunContext, batch: int) -> int:
@@ -130,7 +146,7 @@ def _growing(run: RunContext) -> dict[str, float]:
     compute = run.seconds("forward") + run.seconds("backward")
     needed = arithmetic_seconds(run)
     variable = (
-        needed
+        max(needed, compute - _most_launching(run))
         if needed is not None
         else max((1.0 - OVERHEAD_MOST) * compute, compute - overhead_seconds(run))
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from typing import Any
 
 from tests.benchmarks.diagnosis import changes, report, rows, steadiness
@@ -66,9 +67,13 @@ def finish() -> int:
 
 
 def publish() -> dict[str, Any]:
-    """The page from the rows there are."""
-    results = [found for case in CASES if (found := rows.kept(case)) is not None]
-    missing = [case.script for case in CASES if rows.kept(case) is None]
-    summary = report.write(results, changes.kept(), steadiness.kept(), missing)
+    """The page from the rows there are; a case that this round lacks has the row of the page on file."""
+    before = report.on_file()
+    rows_of = {case: rows.kept(case) for case in CASES}
+    older = sum(found is None and case.name in before for case, found in rows_of.items())
+    known = {case: found or before.get(case.name) for case, found in rows_of.items()}
+    results = [replace(found, fresh=case.fresh) for case, found in known.items() if found is not None]
+    missing = [case.script for case, found in known.items() if found is None]
+    summary = report.write(results, changes.kept(), steadiness.kept(), missing, older)
     print(summary)
     return summary

@@ -39,13 +39,14 @@ FIRST_LOOKS = Path(__file__).with_name("first_looks.json")
 
 
 def first_looks() -> dict[str, list[Result]]:
-    """By set, with the date."""
-    kept = json.loads(FIRST_LOOKS.read_text())
-    cases = [Result(**one) for one in kept["cases"]]
-    return {
-        f"first look {kept['date']}: {name}": [one for one in cases if one.library == library]
-        for name, library in (("scripts", False), ("libraries", True))
-    }
+    """By round and set, with the date."""
+    found = {}
+    for one in json.loads(FIRST_LOOKS.read_text()):
+        cases = [Result(**case) for case in one["cases"]]
+        for name, library in (("scripts", False), ("libraries", True)):
+            chosen = [case for case in cases if case.library == library]
+            found |= {f"first look {one['name']}, {one['date']}: {name}": chosen} if chosen else {}
+    return found
 
 
 def figures(results: list[Result]) -> dict[str, Any]:
@@ -93,18 +94,28 @@ Kept = list[dict[str, Any]]
 Verdicts = dict[str, list[str]]
 
 
-def write(results: list[Result], changes: Kept, verdicts: Verdicts, missing: list[str]) -> dict[str, Any]:
-    """docs/benchmarks/diagnosis.json and .md; `missing` are the cases that this round has not measured."""
+def on_file() -> dict[str, Result]:
+    """Case → its row in the page that was written last."""
+    path = DOCS / "diagnosis.json"
+    cases = json.loads(path.read_text())["cases"] if path.exists() else []
+    return {one["script"]: Result(**one) for one in cases}
+
+
+def write(
+    results: list[Result], changes: Kept, verdicts: Verdicts, missing: list[str], older: int
+) -> dict[str, Any]:
+    """docs/benchmarks/diagnosis.json and .md. `missing` are the cases without a row; `older` counts rows of
+    an earlier round."""
     DOCS.mkdir(parents=True, exist_ok=True)
     summary = figures(results)
     date = time.strftime("%Y-%m-%d")
     document = {
         "command": COMMAND, "date": date, "figures": summary, "changes": changes, "verdicts": verdicts,
-        "missing": missing,
+        "missing": missing, "older": older,
         "cases": [dataclasses.asdict(one) for one in results],
     }  # fmt: skip
     (DOCS / "diagnosis.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
-    (DOCS / "diagnosis.md").write_text(page(results, summary, date, changes, verdicts, missing))
+    (DOCS / "diagnosis.md").write_text(page(results, summary, date, changes, verdicts, missing, older))
     return summary
 
 
@@ -115,6 +126,7 @@ def page(
     changes: Kept,
     verdicts: Verdicts,
     missing: list[str],
+    older: int,
 ) -> str:
     lines = [
         "# Diagnosis: does it name the cause, and does the gain come true?",
@@ -122,6 +134,7 @@ def page(
         f"`{COMMAND}`, {date}. {INTRO}",
         "",
         *_table(summary),
+        *_older(older, len(results)),
         *_missing(missing),
         *_changes(changes),
         *_verdicts(verdicts),
@@ -162,12 +175,18 @@ def _table(summary: dict[str, Any]) -> list[str]:
     ]
 
 
+def _older(older: int, count: int) -> list[str]:
+    if not older:
+        return []
+    return ["", f"**{older} of the {count} rows are of an earlier round, with the code of then.**"]
+
+
 def _missing(scripts: list[str]) -> list[str]:
     if not scripts:
         return []
     return [
         "",
-        f"**Not measured in this round: {len(scripts)} cases** ({', '.join(dict.fromkeys(scripts))}).",
+        f"**Without a row: {len(scripts)} cases** ({', '.join(dict.fromkeys(scripts))}).",
     ]
 
 
