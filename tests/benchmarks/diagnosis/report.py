@@ -40,7 +40,7 @@ FIRST_LOOKS = Path(__file__).with_name("first_looks.json")
 
 def first_looks() -> dict[str, list[Result]]:
     """By round and set, with the date."""
-    found = {}
+    found: dict[str, list[Result]] = {}
     for one in json.loads(FIRST_LOOKS.read_text()):
         cases = [Result(**case) for case in one["cases"]]
         for name, library in (("scripts", False), ("libraries", True)):
