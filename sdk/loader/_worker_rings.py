@@ -14,6 +14,13 @@ from .. import ring
 from ..writer import is_locked
 
 
+AGAIN_NS = 5 * 10**9
+"""Chosen: a loader's new workers are recorded if the last recorded ones started this long ago. Recording
+costs a worker some milliseconds at its start, which workers of a short epoch never make up for."""
+FIRST = 2
+"""Chosen: a loader's first generations are all recorded, for a run that ends soon."""
+
+
 class WorkerRings:
     """Workers come and go with every epoch; those that start together are a generation."""
 
@@ -22,13 +29,25 @@ class WorkerRings:
         self._generations, self._next_sampled = 0, 1
         self._sampled = False
         self._known: set[str] = set()
+        self._seen: dict[tuple[int, int | None], tuple[int, int]] = {}
+        """By data set and batch size: generations recorded so far, and when the last one started."""
         self.config: dict[str, Any] = {}
         """The hot lines of the workers that sampled last; later workers show them, too."""
         self.spent_ns = 0
 
+    def wants_to_see(self, loader: Any, now: int) -> bool:
+        """Whether the workers that this loader is about to start should record. A loader made anew for every
+        epoch counts as the same one."""
+        key = id(loader.dataset), getattr(loader, "batch_size", None)
+        count, last = self._seen.get(key, (0, 0))
+        if count >= FIRST and now - last < AGAIN_NS:
+            return False
+        self._seen[key] = count + 1, now
+        return True
+
     def next_generation(self, folder: str) -> bool:
-        """Workers are about to start; returns whether they should sample. Their code is the same in every
-        epoch, so only the 1st, 4th, 16th, … generation does."""
+        """Workers that record are about to start; returns whether they should sample. Their code is the same
+        in every epoch, so only the 1st, 4th, 16th, … generation does."""
         for name in self.read_new(folder):  # two generations old: readers had an epoch's time to read it
             with contextlib.suppress(OSError):
                 if not is_locked(os.path.join(folder, name)):

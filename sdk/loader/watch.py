@@ -68,8 +68,9 @@ class LoaderWatch:
             return make_iterator(loader)
         had = getattr(loader, "_iterator", None)
         began = clock()
-        sampling = self._workers.next_generation(folder)
-        loader.worker_init_fn = WorkerInit(own, self._worker_meta(loader), folder, sampling)
+        if self._workers.wants_to_see(loader, began):
+            sampling = self._workers.next_generation(folder)
+            loader.worker_init_fn = WorkerInit(own, self._worker_meta(loader), folder, sampling)
         self._cost_ns += clock() - began
         try:
             iterator = make_iterator(loader)

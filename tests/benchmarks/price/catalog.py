@@ -12,7 +12,7 @@ FOLDER = Path(__file__).parent / "programs"
 
 @dataclass(frozen=True)
 class Program:
-    """A training script. Sizes were fixed before the first recorded run, for 20 to 30 s on two cores."""
+    """A training script. Sizes were fixed before the first recorded round, for 20 to 40 s on one core."""
 
     name: str
     size: tuple[str, ...]
@@ -30,16 +30,16 @@ MATRICES = Speeds(kernels_us={"addmm": 1000, "mm": 1000})
 """A millisecond for each product: a step of `device_steps` has 5 of them, one of `device_reads` 59."""
 
 PROGRAMS = (
-    Program("accelerate_images", ("--epochs", "8"), ("--epochs", "3", "--pictures", "1000"), "accelerate"),
+    Program("accelerate_images", ("--epochs", "14"), ("--epochs", "3", "--pictures", "1000"), "accelerate"),
     Program("hf_trainer", ("--steps", "400"), ("--steps", "60"), "transformers"),
     Program("resnet", ("--epochs", "3"), ("--pictures", "1024")),
     Program("nanogpt", ("--steps", "250"), ("--steps", "40")),
     Program("mingpt", ("--steps", "700"), ("--steps", "150")),
     Program("lightning_module", ("--epochs", "25"), ("--epochs", "4"), "lightning"),
-    Program("many_items", ("--steps", "2500"), ("--steps", "400")),
-    Program("short_epochs", ("--epochs", "120"), ("--epochs", "20")),
+    Program("many_items", ("--steps", "4500"), ("--steps", "400")),
+    Program("short_epochs", ("--epochs", "180"), ("--epochs", "20")),
     Program("gnn", ("--epochs", "1500"), ("--epochs", "250"), "torch_geometric"),
-    Program("python_loop", ("--steps", "2500"), ("--steps", "400")),
+    Program("python_loop", ("--steps", "4500"), ("--steps", "400")),
     Program("device_steps", ("--steps", "4000"), ("--steps", "600"), device=MATRICES),
     Program("device_reads", ("--steps", "400"), ("--steps", "60"), device=MATRICES),
 )

@@ -22,8 +22,9 @@ BEGUN_S, REPORT_S, ENOUGH = 8.0, 2.0, 5
 
 
 def main() -> int:
-    """measure.py OUTPUT COMMAND…: the figures go to OUTPUT as JSON."""
-    output, *words = sys.argv[1:]
+    """measure.py OUTPUT CORE COMMAND…: the figures go to OUTPUT as JSON."""
+    output, core, *words = sys.argv[1:]
+    os.sched_setaffinity(0, {int(core)})
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     began = time.monotonic()
     child = subprocess.Popen(words)

@@ -7,6 +7,7 @@ import os
 import platform
 import statistics
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +21,16 @@ ALLOWED_SECONDS, ALLOWED_SHARE, MOST_SHARE = 0.5, 0.01, 0.03
 """The goals: a run costs at most 1 % + 0.5 CPU-s, and no program more than 3 %."""
 OWN_SECONDS, OWN_SHARE = 0.3, 0.005
 """Of `gpumon run` alone: at most 0.3 CPU-s to start, half a percent of a core while it watches."""
-Figures = dict[str, list[dict[str, Any]]]
+Pairs = list[dict[str, dict[str, Any]]]
+"""A bare and a watched run each, side by side."""
+Figures = dict[str, Pairs]
 
 
 class Results:
-    """Every run, by program and tool. A tool that a program does not run under has an empty list."""
+    """Every pair of runs, by program and tool. A tool that a program does not run under has an empty list."""
 
-    def __init__(self, runs: dict[str, Figures] | None = None) -> None:
-        self.runs = runs or {}
+    def __init__(self, pairs: dict[str, Figures] | None = None) -> None:
+        self.pairs = pairs or {}
 
     @staticmethod
     def load() -> Results:
@@ -35,57 +38,56 @@ class Results:
         if ROWS.exists():
             return Results(json.loads(ROWS.read_text()))
         page = REPORT / "price.json"
-        return Results(json.loads(page.read_text())["runs"] if page.exists() else {})
+        return Results(json.loads(page.read_text())["pairs"] if page.exists() else {})
 
     def save(self) -> None:
         ROWS.parent.mkdir(exist_ok=True)
-        ROWS.write_text(json.dumps(self.runs))
+        ROWS.write_text(json.dumps(self.pairs))
 
     def add(self, program: str, tool: str, figures: dict[str, Any] | None) -> None:
-        runs = self.runs.setdefault(program, {}).setdefault(tool, [])
+        pairs = self.pairs.setdefault(program, {}).setdefault(tool, [])
         if figures is not None:
-            runs.append(figures)
+            pairs.append(figures)
 
-    def left(self, programs: list[Program], tools: list[str]) -> list[Program]:
+    def left(self, programs: list[Program], tools: Sequence[str]) -> list[Program]:
         """Programs that still have to be run with these tools; all of them anew when none is left."""
         left = [one for one in programs if not set(tools) <= set(self.of(one.name))]
         if left:
             return left
-        for found in self.runs.values():
+        for found in self.pairs.values():
             for tool in tools:
                 found.pop(tool, None)
         return programs
 
     def of(self, program: str) -> Figures:
-        return self.runs.get(program, {})
+        return self.pairs.get(program, {})
 
 
-def mean(found: list[dict[str, Any]], key: str) -> float:
-    return statistics.fmean(one[key] for one in found)
+def mean(pairs: Pairs, which: str, key: str) -> float:
+    return statistics.fmean(pair[which][key] for pair in pairs)
 
 
-def added(found: Figures, tool: str, key: str) -> tuple[float, float]:
+def added(pairs: Pairs, key: str) -> tuple[float, float]:
     """(how much more than bare, its standard error)."""
-    values = [[one[key] for one in found[name]] for name in ("bare", tool)]
-    error = sum(statistics.variance(one) / len(one) for one in values if len(one) > 1) ** 0.5
-    return statistics.fmean(values[1]) - statistics.fmean(values[0]), error
+    values = [pair["watched"][key] - pair["bare"][key] for pair in pairs]
+    error = statistics.stdev(values) / len(values) ** 0.5 if len(values) > 1 else 0.0
+    return statistics.fmean(values), error
 
 
 def line(program: str, found: Figures) -> str:
     """One program, while the benchmark runs."""
-    if not found.get("bare"):
-        return f"{program:18} no bare run"
-    cpu, wall = mean(found["bare"], "cpu"), mean(found["bare"], "wall")
-    parts = [f"{program:18} bare {cpu:6.2f} CPU-s {wall:6.2f} s"]
-    for tool in found:
-        if tool != "bare" and found[tool]:
-            more, error = added(found, tool, "cpu")
-            longer, wall_error = added(found, tool, "wall")
-            switches = mean(found[tool], "switches") - mean(found["bare"], "switches")
-            parts.append(
-                f"{tool} {more:+.2f}±{error:.2f} CPU-s ({more / cpu:+.1%}), {longer:+.2f}±{wall_error:.2f} s"
-                f" ({longer / wall:+.1%}), {switches:+,.0f} switches"
-            )
+    parts = [f"{program:18}"]
+    for tool, pairs in found.items():
+        if not pairs:
+            parts.append(f"does not run under {tool}")
+            continue
+        cpu, wall = mean(pairs, "bare", "cpu"), mean(pairs, "bare", "wall")
+        (more, error), (longer, wall_error) = added(pairs, "cpu"), added(pairs, "wall")
+        parts.append(
+            f"bare {cpu:6.2f} CPU-s {wall:6.2f} s; {tool} {more:+.2f}±{error:.2f} CPU-s ({more / cpu:+.1%}),"
+            f" {longer:+.2f}±{wall_error:.2f} s ({longer / wall:+.1%}),"
+            f" {added(pairs, 'switches')[0]:+,.0f} switches"
+        )
     return " | ".join(parts)
 
 
@@ -95,16 +97,16 @@ def write(results: Results) -> None:
         "date": time.strftime("%Y-%m-%d"),
         "machine": f"{os.cpu_count()} cores, Python {platform.python_version()}",
         "load": round(os.getloadavg()[0], 1),
-        "runs": results.runs,
+        "pairs": results.pairs,
     }
     (REPORT / "price.json").write_text(json.dumps(report, indent=1) + "\n")
     (REPORT / "price.md").write_text(page(report, results))
 
 
 def page(report: dict[str, Any], results: Results) -> str:
-    tools = sorted({tool for found in results.runs.values() for tool in found} - {"bare"})
+    tools = sorted({tool for found in results.pairs.values() for tool in found})
     heads = "".join(f" {tool}: CPU-s | {tool}: wall |" for tool in tools)
-    rows = [row(name, found, tools) for name, found in results.runs.items() if found.get("bare")]
+    rows = [row(name, found, tools) for name, found in results.pairs.items() if found.get("gpumon")]
     return "\n".join(
         [
             "# The whole price of watching",
@@ -114,9 +116,15 @@ def page(report: dict[str, Any], results: Results) -> str:
             "",
             "CPU seconds are those of all processes of a run together, from the kernel: the program, its",
             "loader workers, `gpumon run` with its report; for the peers likewise. A cell says how much",
-            "more than bare, ± its standard error. Bare and watched runs alternate (bare, watched,",
-            "watched, bare); peers ran once. `device_…` run on the modelled `cuda` device of tests/device,",
-            "with an event at every mark and a window of kernels.",
+            "more than the bare run beside it, ± the standard error. The two runs of a pair go at the same",
+            "time, a core each (torch with one thread), and change cores with every pair; four pairs for",
+            "gpumon, one for each peer. `device_…` run on the modelled `cuda` device of tests/device, with",
+            "an event at every mark and a window of kernels.",
+            "",
+            "Until 2026-11-18 runs were made one after the other, on all cores; its",
+            "[table](price-in-turn.md) is kept. Bare runs of one program differed by up to 10 % there,",
+            "and its errors are as large as its costs. Four programs that took less than 20 s now run",
+            "longer.",
             "",
             f"| program | bare CPU-s | bare wall s |{heads} goal met |",
             f"|---|---|---|{'---|---|' * len(tools)}---|",
@@ -133,7 +141,7 @@ def page(report: dict[str, Any], results: Results) -> str:
 
 def itself(results: Results) -> list[str]:
     """What the watching process alone has used, and what our recorder says about itself."""
-    runs = [one for found in results.runs.values() for one in found.get("gpumon", [])]
+    runs = [pair["watched"] for found in results.pairs.values() for pair in found.get("gpumon", [])]
     shares = [one["own_share"] for one in runs if one["own_share"] is not None]
     accounts = [one["overhead_ratio"] for one in runs if one.get("overhead_ratio") is not None]
     if not shares or not accounts:
@@ -149,25 +157,24 @@ def itself(results: Results) -> list[str]:
 
 
 def row(name: str, found: Figures, tools: list[str]) -> str:
-    bare = {key: mean(found["bare"], key) for key in ("cpu", "wall")}
-    cells = [name, f"{bare['cpu']:.1f}", f"{bare['wall']:.1f}"]
+    pairs = found["gpumon"]
+    cells = [name, *(f"{mean(pairs, 'bare', key):.1f}" for key in ("cpu", "wall"))]
     for tool in tools:
         for key in ("cpu", "wall"):
-            cells.append(cell(found, tool, key, bare[key]) if found.get(tool) else "does not run")
-    cells.append(verdict(found, bare["cpu"]))
+            cells.append(cell(found[tool], key) if found.get(tool) else "does not run")
+    cells.append(verdict(pairs))
     return f"| {' | '.join(cells)} |"
 
 
-def cell(found: Figures, tool: str, key: str, bare: float) -> str:
-    more, error = added(found, tool, key)
+def cell(pairs: Pairs, key: str) -> str:
+    more, error = added(pairs, key)
     spread = f" ± {error:.2f}" if error else ""
-    return f"{more:+.2f}{spread} ({more / bare:+.1%})"
+    return f"{more:+.2f}{spread} ({more / mean(pairs, 'bare', key):+.1%})"
 
 
-def verdict(found: Figures, bare: float) -> str:
-    if not found.get("gpumon"):
-        return "—"
-    more, error = added(found, "gpumon", "cpu")
+def verdict(pairs: Pairs) -> str:
+    more, error = added(pairs, "cpu")
+    bare = mean(pairs, "bare", "cpu")
     allowed = min(ALLOWED_SHARE * bare + ALLOWED_SECONDS, MOST_SHARE * bare)
     if more <= allowed:
         return "yes"

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -20,20 +21,37 @@ TOOLS = ("bare", "gpumon", "sdk", "traceml", "wandb")
 """`sdk` is gpumon without the watching process and the report: to find a cost, not for the table."""
 
 
-def run(tool: str, program: Program, python: Path, *, quick: bool, threads: int | None) -> dict[str, Any]:
-    """The kernel's figures of one run. Raises when the program fails: half a run has no price."""
+class Failed(Exception):
+    """A program did not end well: half a run has no price."""
+
+
+def run_pair(tool: str, program: Program, python: Path, *, quick: bool, swapped: bool) -> dict[str, Any]:
+    """The program bare and with the tool at the same time, each on a core of its own."""
+    cores = sorted(os.sched_getaffinity(0))[:2]
+    if swapped:
+        cores.reverse()
+    with ThreadPoolExecutor(2) as pool:
+        made = [
+            pool.submit(run, one, program, python, quick=quick, core=core)
+            for one, core in zip(("bare", tool), cores, strict=True)
+        ]
+    return {"bare": made[0].result(), "watched": made[1].result()}
+
+
+def run(tool: str, program: Program, python: Path, *, quick: bool, core: int) -> dict[str, Any]:
+    """The kernel's figures of one run on one core."""
     with tempfile.TemporaryDirectory() as work, tempfile.TemporaryDirectory(dir=memory_folder()) as rings:
         output = Path(work) / "figures.json"
         account = Path(work) / "report.json"
         command = words(tool, program.words(quick), python, account)
-        measure = [sys.executable, str(HERE / "measure.py"), str(output), *command]
-        environment = on_device(program, surroundings(tool, work, rings, threads))
+        measure = [sys.executable, str(HERE / "measure.py"), str(output), str(core), *command]
+        environment = on_device(program, surroundings(tool, work, rings))
         done = subprocess.run(measure, env=environment, cwd=work, capture_output=True, text=True, timeout=900)
         figures: dict[str, Any] = json.loads(output.read_text()) if output.exists() else {"code": None}
         if account.exists():
             figures["overhead_ratio"] = json.loads(account.read_text()).get("overhead_ratio")
     if figures["code"] != 0:
-        raise RuntimeError(f"{program.name} under {tool}: {(done.stdout + done.stderr).strip()[-400:]}")
+        raise Failed(f"{program.name} under {tool}: {(done.stdout + done.stderr).strip()[-400:]}")
     return figures
 
 
@@ -51,7 +69,7 @@ def words(tool: str, script: list[str], python: Path, account: Path) -> list[str
     return [str(python), *script]
 
 
-def surroundings(tool: str, work: str, rings: str, threads: int | None) -> dict[str, str]:
+def surroundings(tool: str, work: str, rings: str) -> dict[str, str]:
     """No daemon, no history and no configuration of the user's is in the way, nor does any tool leave
     something behind. Modules are compiled once, as they are where they were installed."""
     dropped = ("GPUMON_", "PYTHONDONTWRITEBYTECODE")
@@ -63,13 +81,12 @@ def surroundings(tool: str, work: str, rings: str, threads: int | None) -> dict[
         "TMPDIR": work,
         "WANDB_SILENT": "true",
         "HF_HUB_OFFLINE": "1",
+        "OMP_NUM_THREADS": "1",
     }
     if tool == "sdk":
         found |= {"GPUMON_AUTO": "1", "PYTHONPATH": str(ROOT / "sdk" / "autostart")}
     if tool == "gpumon":
         found["PYTHONPATH"] = str(ROOT)
-    if threads:
-        found["OMP_NUM_THREADS"] = str(threads)
     return found
 
 

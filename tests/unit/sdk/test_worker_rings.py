@@ -1,0 +1,39 @@
+"""Which generations of loader workers record: enough to see the loader, few enough to cost next to nothing."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from sdk.loader._worker_rings import AGAIN_NS, FIRST, WorkerRings
+
+SECOND = 10**9
+
+
+def loader(data: Any, batch_size: int = 8) -> Any:
+    """A loader made anew, as many scripts do for every epoch."""
+    return SimpleNamespace(dataset=data, batch_size=batch_size)
+
+
+def test_short_epochs_record_the_first_and_then_one_every_few_seconds() -> None:
+    rings, data, epoch = WorkerRings(dict), object(), SECOND // 10
+    seen = [at for at in range(0, 60 * SECOND, epoch) if rings.wants_to_see(loader(data), at)]
+    assert seen[:FIRST] == [epoch * number for number in range(FIRST)]
+    assert all(
+        later - before >= AGAIN_NS for before, later in zip(seen[FIRST - 1 :], seen[FIRST:], strict=False)
+    )
+    assert len(seen) - FIRST >= 60 * SECOND // AGAIN_NS - 2, "a run of a minute is seen to its end"
+
+
+def test_long_epochs_all_record() -> None:
+    rings, data = WorkerRings(dict), object()
+    assert all(rings.wants_to_see(loader(data), at) for at in range(0, 60 * SECOND, AGAIN_NS))
+
+
+def test_a_validation_loader_does_not_hide_the_training_loader() -> None:
+    rings, training, validation = WorkerRings(dict), object(), object()
+    for number in range(FIRST):
+        assert rings.wants_to_see(loader(training), number)
+        assert rings.wants_to_see(loader(validation), number)
+    assert not rings.wants_to_see(loader(training), FIRST)
+    assert rings.wants_to_see(loader(training, batch_size=16), FIRST), "another size is another loader"
