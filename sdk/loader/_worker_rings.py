@@ -13,7 +13,6 @@ from typing import Any
 from .. import ring
 from ..writer import is_locked
 
-
 AGAIN_NS = 5 * 10**9
 """Chosen: a loader's new workers are recorded if the last recorded ones started this long ago. Recording
 costs a worker some milliseconds at its start, which workers of a short epoch never make up for."""

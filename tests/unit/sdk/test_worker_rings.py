@@ -1,4 +1,4 @@
-"""Which generations of loader workers record: enough to see the loader, few enough to cost next to nothing."""
+"""Which generations of loader workers record: enough to see the loader, few enough to cost almost nothing."""
 
 from __future__ import annotations
 
