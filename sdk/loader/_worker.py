@@ -19,7 +19,8 @@ SLOTS = 64
 """Chosen: 16 KiB of records. A daemon that reads once a second misses none below 64 batches per second."""
 _PUBLISH = (2, 8)
 """Chosen: batches after which to publish the hot lines so far, since an epoch may be short; they are
-published once more when sampling ends. Looking them up takes some milliseconds."""
+published once more when sampling ends. Looking them up takes some milliseconds, so workers that were told an
+earlier generation's lines publish only at the end."""
 SAMPLING_WORKERS = 2
 """Chosen: all workers of a loader run the same code, so one that samples would do; two, because in a short
 epoch a worker has few batches."""
@@ -68,6 +69,7 @@ class WorkerRecorder:
         self._fetcher: TimedFetcher | None = None
         self._sampling_ns = 0
         """Sampling cost already accounted for."""
+        self._early = () if meta.get("config", {}).get("hotspots") else _PUBLISH
         self._hotspots = Hotspots(threading.get_ident(), self, _PHASES.__getitem__) if sampling else None
 
     def wrap(self, fetcher: Any) -> Any:
@@ -108,7 +110,7 @@ class WorkerRecorder:
         began = time.thread_time_ns()
         over = not hotspots.running
         hotspots.step()
-        if (over or self._writer.head in _PUBLISH) and (spots := hotspots.evaluate().result()):
+        if (over or self._writer.head in self._early) and (spots := hotspots.evaluate().result()):
             self._meta["config"] = {"hotspots": redact_lines(spots)}
             self._writer.write_meta(self._meta)
         if over:
