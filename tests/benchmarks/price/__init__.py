@@ -8,7 +8,8 @@ of the processes, not from our recorder. ``--quick`` is for development and reco
 A bare and a watched run go side by side, a core each, and change cores with every pair. One after the other,
 a machine that is faster one minute than the next gave errors as large as the price.
 
-With ``--minutes 11`` it stops in time and the next call goes on; a program's runs are always made together.
+``--more`` adds pairs to those on file. With ``--minutes 11`` it stops in time and the next call goes on; a
+program's runs are always made together.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ def main(arguments: Sequence[str] = ()) -> int:
     python = price_python()
     recorded = not args.quick and not args.only
     results = Results.load() if recorded else Results()
-    programs = results.left(chosen(args.only, python), args.tools)
+    programs = chosen(args.only, python)
+    if not args.more:
+        programs = results.left(programs, args.tools)
     for tool in args.tools:  # the first run compiles modules and reads everything from disk
         attempt(tool, programs[0], python, quick=True)
     clock, failed = Clock(args.minutes), 0
@@ -86,6 +89,7 @@ def options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="short runs, one pair; records nothing")
     parser.add_argument("--peers", action="store_true", help="TraceML and W&B, beside what is recorded")
     parser.add_argument("--pairs", type=int, help=f"pairs of runs (default: {PAIRS}; peers: {PEER_PAIRS})")
+    parser.add_argument("--more", action="store_true", help="add pairs to those on file, for smaller errors")
     parser.add_argument("--only", action="append", default=[], help="only this program; records nothing")
     parser.add_argument("--tool", choices=TOOLS, default="gpumon", help="what to compare with bare")
     parser.add_argument(

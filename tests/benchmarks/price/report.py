@@ -117,17 +117,17 @@ def page(report: dict[str, Any], results: Results) -> str:
             "CPU seconds are those of all processes of a run together, from the kernel: the program, its",
             "loader workers, `gpumon run` with its report; for the peers likewise. A cell says how much",
             "more than the bare run beside it, ± the standard error. The two runs of a pair go at the same",
-            "time, a core each (torch with one thread), and change cores with every pair; four pairs for",
-            "gpumon, one for each peer. `device_…` run on the modelled `cuda` device of tests/device, with",
-            "an event at every mark and a window of kernels.",
+            "time, a core each (torch with one thread), and change cores with every pair; one pair for each",
+            "peer. `device_…` run on the modelled `cuda` device of tests/device, with an event at every mark",
+            "and a window of kernels.",
             "",
             "Until 2026-11-18 runs were made one after the other, on all cores; its",
             "[table](price-in-turn.md) is kept. Bare runs of one program differed by up to 10 % there,",
             "and its errors are as large as its costs. Four programs that took less than 20 s now run",
             "longer.",
             "",
-            f"| program | bare CPU-s | bare wall s |{heads} goal met |",
-            f"|---|---|---|{'---|---|' * len(tools)}---|",
+            f"| program | pairs | bare CPU-s | bare wall s |{heads} goal met |",
+            f"|---|---|---|---|{'---|---|' * len(tools)}---|",
             *rows,
             "",
             f"Goal: at most {ALLOWED_SHARE:.0%} + {ALLOWED_SECONDS} CPU-s a run, and no program above "
@@ -158,7 +158,7 @@ def itself(results: Results) -> list[str]:
 
 def row(name: str, found: Figures, tools: list[str]) -> str:
     pairs = found["gpumon"]
-    cells = [name, *(f"{mean(pairs, 'bare', key):.1f}" for key in ("cpu", "wall"))]
+    cells = [name, str(len(pairs)), *(f"{mean(pairs, 'bare', key):.1f}" for key in ("cpu", "wall"))]
     for tool in tools:
         for key in ("cpu", "wall"):
             cells.append(cell(found[tool], key) if found.get(tool) else "does not run")
