@@ -8,7 +8,7 @@ turn, as processes of the same bounded length, as the truth beside it; then the 
 and without, in turn. A row is a file in `out/try`, so the whole is measured in slices (`--budget` begins no
 script after so many seconds) and taken up where it was; `--anew` forgets all rows. What is measured is fixed
 before the first run: a row carries a digest of its script and of the lengths below, and one made with others
-is made anew. docs/benchmarks/try.md comes from the rows once every script has one.
+is made anew. docs/benchmarks/try.md comes from the rows there are and names the scripts without one.
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ def share_of_promise(row: dict[str, Any]) -> float | None:
     return max(0.0, math.log(boost)) / math.log(ratio["likely"]) if boost else 0.0
 
 
-def page(table: list[dict[str, Any]]) -> str:
+def page(table: list[dict[str, Any]], missing: Sequence[str] = ()) -> str:
     shares = [share for row in table if (share := share_of_gain(row)) is not None]
     promised = [
         (one["predicted"], one["ratio"])
@@ -248,6 +248,7 @@ def page(table: list[dict[str, Any]]) -> str:
         "|---|---|---|---|---|---|---|---|---|---|",
         *(_row(row) for row in table),
         "",
+        *([f"Not measured yet: {', '.join(missing)}.", ""] if missing else []),
     ]
     return "\n".join(lines)
 
@@ -305,10 +306,7 @@ def _row_of(script: str) -> dict[str, Any] | None:
 def _write_page() -> None:
     found = {script: _row_of(script) for script in CASES}
     missing = [script for script, row in found.items() if row is None]
-    if missing:
-        print(f"no page yet, {len(missing)} scripts have no row: {', '.join(missing)}")
-    else:
-        PAGE.write_text(page([row for row in found.values() if row is not None]))
+    PAGE.write_text(page([row for row in found.values() if row is not None], missing))
 
 
 if __name__ == "__main__":
