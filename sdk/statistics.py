@@ -9,6 +9,7 @@ grouped.
 from __future__ import annotations
 
 import math
+from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -57,6 +58,11 @@ def _shift(value: int) -> int:
     return max(0, value.bit_length() - _SUB_BITS - 1)
 
 
+def _bucket(value: int) -> int:
+    shift = _shift(value)
+    return (shift << _SUB_BITS) + (value >> shift)
+
+
 def _lower_edge(bucket: int) -> int:
     shift = max(0, (bucket >> _SUB_BITS) - 1)
     return (bucket - (shift << _SUB_BITS)) << shift
@@ -65,10 +71,13 @@ def _lower_edge(bucket: int) -> int:
 class Distribution:
     """Positive ns: exact count, sum, min and max; quantiles from the buckets."""
 
-    __slots__ = ("buckets", "count", "high", "low", "squares", "total")
+    __slots__ = ("buckets", "count", "first", "high", "low", "squares", "total")
 
     def __init__(self) -> None:
-        self.buckets: dict[int, int] = {}
+        self.buckets = array("Q")
+        """Values in each bucket from `first` on, without a gap: a daemon keeps thousands of these, and a
+        dictionary takes ten times the memory and grows with every rare value."""
+        self.first = 0
         self.count = 0
         self.total = 0
         self.squares = 0
@@ -86,13 +95,14 @@ class Distribution:
         self.count += len(ordered)
         self.total += sum(ordered)
         self.squares += sum(map(mul, ordered, ordered))
+        self._reach(_bucket(ordered[0]), _bucket(ordered[-1]) + 1)
         at, mine = 0, self.buckets
         while at < len(ordered):
             shift = _shift(ordered[at])
             end = bisect_left(ordered, 1 << (shift + _SUB_BITS + 1), at)
-            base = shift << _SUB_BITS
+            base = (shift << _SUB_BITS) - self.first
             for part, count in Counter(map(rshift, ordered[at:end], repeat(shift))).items():
-                mine[base + part] = mine.get(base + part, 0) + count
+                mine[base + part] += count
             at = end
 
     def merge(self, other: Distribution) -> None:
@@ -104,18 +114,29 @@ class Distribution:
         self.total += other.total
         self.squares += other.squares
         if not self.buckets:
-            self.buckets = other.buckets.copy()
+            self.first, self.buckets = other.first, other.buckets[:]
             return
-        mine = self.buckets
-        for bucket, count in other.buckets.items():
-            mine[bucket] = mine.get(bucket, 0) + count
+        self._reach(other.first, other.first + len(other.buckets))
+        at = other.first - self.first
+        end = at + len(other.buckets)
+        self.buckets[at:end] = array("Q", map(add, self.buckets[at:end], other.buckets))
+
+    def _reach(self, first: int, end: int) -> None:
+        """Have all buckets from `first` to before `end`."""
+        if not self.buckets:
+            self.first = first
+        if first < self.first:
+            self.buckets[:0] = array("Q", bytes(8 * (self.first - first)))
+            self.first = first
+        missing = end - self.first - len(self.buckets)
+        if missing > 0:
+            self.buckets.frombytes(bytes(8 * missing))
 
     def quantiles(self, shares: Sequence[float]) -> list[float]:
         """Values in ns at `shares` (ascending); the distribution must not be empty."""
-        buckets = sorted(self.buckets)
-        passed = list(accumulate(map(self.buckets.__getitem__, buckets)))
+        passed = list(accumulate(self.buckets))
         places = (bisect_left(passed, share * self.count) for share in shares)
-        return [self._middle(buckets[at]) if at < len(buckets) else float(self.high) for at in places]
+        return [self._middle(self.first + at) if at < len(passed) else float(self.high) for at in places]
 
     def _middle(self, bucket: int) -> float:
         middle = (_lower_edge(bucket) + _lower_edge(bucket + 1) - 1) / 2

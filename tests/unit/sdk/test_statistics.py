@@ -38,7 +38,7 @@ def test_quantiles_are_within_one_per_cent_however_values_are_grouped(values: li
         exact = ordered[max(0, -(-int(share * 1000) * len(values) // 1000) - 1)]
         assert found == pytest.approx(exact, rel=0.0079)
     assert (whole.low, whole.high, whole.total) == (ordered[0], ordered[-1], sum(values))
-    assert (whole.buckets, whole.seconds()) == (first.buckets, first.seconds())
+    assert (whole.first, whole.buckets, whole.seconds()) == (first.first, first.buckets, first.seconds())
 
 
 def test_median_of_a_real_shape() -> None:
