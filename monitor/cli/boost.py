@@ -61,11 +61,12 @@ def _verified(words: list[str], allow_numerics: bool) -> Verified | None:
 
 
 def _wanted(best: Verified | None) -> dict[str, Any]:
-    """What can be switched while it runs is compared with none; the rest is set from the start."""
+    """What can be switched while it runs is compared with none where that costs little; the rest is set."""
     settings = best.settings if best is not None else {}
     live = {name: value for name, value in settings.items() if can_switch(name)}
     fixed = {name: value for name, value in settings.items() if name not in live}
-    return {"set": fixed, **({"live": live} if live or best is None else {})}
+    before = {"before": best.step_seconds} if best is not None else {}
+    return {"set": fixed, **before, **({"live": live} if live or best is None else {})}
 
 
 def _promise(best: Verified | None) -> str:

@@ -3,6 +3,9 @@
 Each is switched on and off in blocks of steps; one that is clearly faster stays on, and the next is tried
 beside it. Then all that stayed are compared with none, in new blocks, and again later: what is not faster any
 more is switched off. A setting that fails is switched off too, and the training goes on.
+
+Settings that were verified beforehand are on from the first steps, and compared with none once the run is
+long enough to afford the slow blocks.
 """
 
 from __future__ import annotations
@@ -16,14 +19,17 @@ from typing import Any
 from ..knobs.catalog import KNOBS
 from ..knobs.knob import APPLIED, REFUSED, Flip, Outcome, Place, attempt
 from .candidates import live_candidates
-from .comparison import Comparison, Gain
+from .comparison import LEAST_PAIRS, SETTLE, Comparison, Gain
 
-FIRST_STEP = 12
-"""Warm-up is over."""
+FIRST_STEP, FIRST_GIVEN = 12, 2
+"""Warm-up is over; given settings need not wait for that."""
 MEASURED = 20
 """Steps before the first block: how long is a step, and what does the script do that could be changed?"""
 BLOCK_SECONDS, LEAST_STEPS, MOST_STEPS = 0.25, 8, 100
 """A choice: how long a block is."""
+CHECK_SHARE = 0.03
+"""A choice: of the time so far, what steps without the given settings may take. A comparison that a short run
+cannot afford would cost it most of the gain."""
 AGAIN = 10
 """A choice: when the training has made so many times the steps it had, what stayed is compared again."""
 
@@ -54,11 +60,15 @@ class Explorer:
         steps: Callable[[], int],
         settings: dict[str, str] | None = None,
         tell: Callable[[dict[str, Any]], None] = lambda found: None,
+        before: float | None = None,
     ) -> None:
         self._tell = tell
+        self._before = before or 0.0
+        """Seconds of a step without the given settings, when they were verified."""
+        self._ran = 0.0
         self._place = Place(torch, steps, self._known)
         self._given = settings
-        """Not searched: these are switched on and compared with none."""
+        """Not searched: these are switched on at once, and compared with none later."""
         self._optimizers: list[weakref.ref[Any]] = []
         self._last_step, self._last_ns = -1, 0
         self._first: list[float] = []
@@ -98,7 +108,7 @@ class Explorer:
             return
         seconds, follows = (now - self._last_ns) / 1e9, step == self._last_step + 1
         self._last_step, self._last_ns = step, now
-        if follows and step >= FIRST_STEP:
+        if follows and step >= (FIRST_STEP if self._given is None else FIRST_GIVEN):
             attempt(self._trouble, self._period, seconds)
             if self._trouble.state == REFUSED:
                 self._give_up()
@@ -111,19 +121,37 @@ class Explorer:
         self._kept = {}
 
     def _period(self, seconds: float) -> None:
+        self._ran += seconds
         if not self._first:
-            self._candidates = [Candidate(self._place, *one) for one in self._wanted()]
+            self._prepare()
         if len(self._first) < MEASURED:
             self._first.append(seconds)
         elif not self._length:
-            wanted = math.ceil(BLOCK_SECONDS / max(statistics.median(self._first), 1e-6))
+            wanted = math.ceil(BLOCK_SECONDS / max(self._slow_step(), 1e-6))
             self._length = max(LEAST_STEPS, min(MOST_STEPS, wanted))
             self._begin(self._all())
-        elif self._now is None and self._kept and self._last_step >= self._again:
+        elif self._now is None and self._kept and self._last_step >= self._again and self._affords_check():
             self._begin(self._check())
         elif self._now is not None and self._now.step(seconds):
             self._now = next(self._search, None)
             self._tell(self.told())
+
+    def _prepare(self) -> None:
+        self._candidates = [Candidate(self._place, *one) for one in self._wanted()]
+        for one in self._candidates if self._given is not None else ():
+            if one.flip is not None and one.useful:
+                self._keep(one.label, one.flip)
+
+    def _slow_step(self) -> float:
+        """Seconds of a step without the settings, as far as is known."""
+        return max(self._before, statistics.median(self._first))
+
+    def _affords_check(self) -> bool:
+        """A search has paid for its blocks already. Given settings that seem slower than none are checked
+        whatever that costs."""
+        if self._given is None or 0.0 < self._before < statistics.median(self._first):
+            return True
+        return CHECK_SHARE * self._ran >= LEAST_PAIRS * (self._length + SETTLE) * self._slow_step()
 
     def _begin(self, search: Iterator[Comparison]) -> None:
         self._search = search
@@ -135,15 +163,14 @@ class Explorer:
     # ── the search: each `yield` is a comparison, what follows it runs when that is over ──
 
     def _all(self) -> Iterator[Comparison]:
+        if self._given is not None:
+            return
         for one in self._candidates:
             if one.flip is not None and one.useful:
                 yield from self._try(one.label, one.flip)
         yield from self._check()
 
     def _try(self, label: str, flip: Flip) -> Iterator[Comparison]:
-        if self._given is not None:
-            self._keep(label, flip)
-            return
         comparison = Comparison(flip, self._length)
         yield comparison
         gain = comparison.gain()

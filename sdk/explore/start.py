@@ -25,8 +25,10 @@ def explore(
     steps: Callable[[], int],
     settings: dict[str, str] | None = None,
     changed: Callable[[], None] = lambda: None,
+    before: float | None = None,
 ) -> Explorer | None:
-    """Search, or compare these settings with none; `changed` is called whenever something was found."""
+    """Search, or use these settings and compare them with none; `changed` is called whenever something was
+    found. `before`: seconds of a step without them, if known."""
     if is_one_of_several():
         return None
 
@@ -34,7 +36,7 @@ def explore(
         session.probe.note(NAME, {key: found[key] for key in ("stays", "together")})
         changed()
 
-    explorer = Explorer(torch, steps, settings, tell)
+    explorer = Explorer(torch, steps, settings, tell, before)
     tell(explorer.told())
 
     def stepped(optimizer: Any) -> None:

@@ -53,6 +53,7 @@ class Trial:
         self._delays = Delays(self._session_to_delay, wanted["probe"]) if wanted.get("probe") else None
         self._live: dict[str, str] | None = wanted.get("live")
         """Settings that are compared with none while the training runs; empty: it is searched for some."""
+        self._before: float | None = wanted.get("before")
         self._explorer: Explorer | None = None
         self._updates: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         """Of each optimizer: a monitor in the script's own code takes over, and our recorder sees no more."""
@@ -81,7 +82,9 @@ class Trial:
             self._delays.install(torch, after_step)
             atexit.register(self._delays.end)
         if self._live is not None:
-            self._explorer = explore(torch, self._session, self.steps, self._live or None, self._write)
+            self._explorer = explore(
+                torch, self._session, self.steps, self._live or None, self._write, self._before
+            )
         if self._bounded:
             replace(torch.autograd, "backward", self._backward)
             if not self._samples:

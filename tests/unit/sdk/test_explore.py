@@ -10,7 +10,7 @@ import pytest
 
 from sdk.explore import explorer as module
 from sdk.explore.comparison import LEAST_PAIRS, MOST_PAIRS, Comparison
-from sdk.explore.explorer import AGAIN, Explorer
+from sdk.explore.explorer import AGAIN, CHECK_SHARE, FIRST_GIVEN, Explorer
 from sdk.knobs.catalog import KNOBS
 from sdk.knobs.knob import Flip, Outcome, Place, Switch
 
@@ -50,19 +50,25 @@ class Training:
         monkeypatch.setattr(module, "live_candidates", lambda _: [(name, "on") for name in knobs])
         self._chance = random.Random(1)
         self.steps = self._now = 0
+        self.off = dict.fromkeys(knobs, 0)
+        """Steps without each."""
         self._optimizer = Optimizer()
 
     def run(self, explorer: Explorer, steps: int) -> None:
         for _ in range(steps):
             self.steps += 1
             factor = 1.0
-            for knob in self.knobs.values():
+            for name, knob in self.knobs.items():
                 factor *= knob.factor if knob.on else 1.0
+                self.off[name] += not knob.on
             self._now += int(1e7 * factor * self._chance.uniform(0.95, 1.1))
             explorer.stepped(self._optimizer, self._now)
 
-    def explorer(self, settings: dict[str, str] | None = None) -> Explorer:
-        return Explorer(SimpleNamespace(), lambda: self.steps, settings)
+    def off_share(self, name: str) -> float:
+        return self.off[name] / self.steps
+
+    def explorer(self, settings: dict[str, str] | None = None, before: float | None = None) -> Explorer:
+        return Explorer(SimpleNamespace(), lambda: self.steps, settings, before=before)
 
 
 def test_what_is_faster_stays_and_the_rest_goes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,12 +93,31 @@ def test_it_steps_back_when_a_setting_is_not_faster_any_more(monkeypatch: pytest
     assert found.notes == ["good=on: not clearly faster, taken back"]
 
 
-def test_settings_that_were_given_are_compared_with_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_that_were_given_are_on_at_once_and_compared_later(monkeypatch: pytest.MonkeyPatch) -> None:
     training = Training(monkeypatch, good=Fake(0.5), bad=Fake(1.1))
-    found = training.explorer({"good": "on", "bad": "on"})
-    training.run(found, 3000)
+    found = training.explorer({"good": "on", "bad": "on"}, before=0.01)
+    training.run(found, 10)
+    assert training.knobs["good"].on and training.knobs["bad"].on
+    training.run(found, 20_000)
     assert found.told()["stays"] == ["good=on", "bad=on"] and found.tried == []
     assert found.together is not None and found.together.likely == pytest.approx(1.82, abs=0.05)
+    assert training.off_share("good") < 2 * CHECK_SHARE
+
+
+def test_a_run_too_short_to_compare_keeps_all_of_a_large_gain(monkeypatch: pytest.MonkeyPatch) -> None:
+    training = Training(monkeypatch, good=Fake(1 / 85))
+    found = training.explorer({"good": "on"}, before=0.01)
+    training.run(found, 500)
+    assert training.knobs["good"].on and found.told()["stays"] == ["good=on"]
+    assert training.off["good"] <= FIRST_GIVEN + 1 and found.together is None, "nothing is claimed, either"
+
+
+def test_given_settings_that_are_slower_than_none_go_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    training = Training(monkeypatch, good=Fake(1.5))
+    found = training.explorer({"good": "on"}, before=0.01)
+    training.run(found, 600)
+    assert not training.knobs["good"].on
+    assert found.notes == ["good=on: not clearly faster, taken back"]
 
 
 def test_a_setting_that_fails_is_taken_back_and_the_training_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
