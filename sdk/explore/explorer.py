@@ -123,9 +123,10 @@ class Explorer:
     def _period(self, seconds: float) -> None:
         self._ran += seconds
         if not self._first:
-            self._prepare()
+            self._candidates = [Candidate(self._place, *one) for one in self._wanted()]
         if len(self._first) < MEASURED:
             self._first.append(seconds)
+            self._keep_given()
         elif not self._length:
             wanted = math.ceil(BLOCK_SECONDS / max(self._slow_step(), 1e-6))
             self._length = max(LEAST_STEPS, min(MOST_STEPS, wanted))
@@ -136,10 +137,10 @@ class Explorer:
             self._now = next(self._search, None)
             self._tell(self.told())
 
-    def _prepare(self) -> None:
-        self._candidates = [Candidate(self._place, *one) for one in self._wanted()]
+    def _keep_given(self) -> None:
+        """Switch on what is given, as soon as the script does what it changes."""
         for one in self._candidates if self._given is not None else ():
-            if one.flip is not None and one.useful:
+            if one.flip is not None and one.useful and one.label not in self._kept:
                 self._keep(one.label, one.flip)
 
     def _slow_step(self) -> float:
