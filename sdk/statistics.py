@@ -76,7 +76,7 @@ class Distribution:
     def __init__(self) -> None:
         self.buckets = array("Q")
         """Values in each bucket from `first` on, without a gap: a daemon keeps thousands of these, and a
-        dictionary takes ten times the memory and grows with every rare value."""
+        dictionary takes two to six times the memory and grows with every rare value."""
         self.first = 0
         self.count = 0
         self.total = 0

@@ -28,8 +28,8 @@ MEASURED = 20
 BLOCK_SECONDS, LEAST_STEPS, MOST_STEPS = 0.25, 8, 100
 """A choice: how long a block is."""
 CHECK_SHARE = 0.03
-"""A choice: of the time so far, what steps without the given settings may take. A comparison that a short run
-cannot afford would cost it most of the gain."""
+"""A choice: given settings are compared with none when the fewest blocks without them take at most this share
+of the time so far. A comparison that a short run cannot afford would cost it most of the gain."""
 AGAIN = 10
 """A choice: when the training has made so many times the steps it had, what stayed is compared again."""
 
@@ -65,7 +65,8 @@ class Explorer:
         self._tell = tell
         self._before = before or 0.0
         """Seconds of a step without the given settings, when they were verified."""
-        self._ran = 0.0
+        self._ran = self._usual = 0.0
+        """Seconds so far, and of a usual step at the beginning."""
         self._place = Place(torch, steps, self._known)
         self._given = settings
         """Not searched: these are switched on at once, and compared with none later."""
@@ -128,6 +129,7 @@ class Explorer:
             self._first.append(seconds)
             self._keep_given()
         elif not self._length:
+            self._usual = statistics.median(self._first)
             wanted = math.ceil(BLOCK_SECONDS / max(self._slow_step(), 1e-6))
             self._length = max(LEAST_STEPS, min(MOST_STEPS, wanted))
             self._begin(self._all())
@@ -145,12 +147,12 @@ class Explorer:
 
     def _slow_step(self) -> float:
         """Seconds of a step without the settings, as far as is known."""
-        return max(self._before, statistics.median(self._first))
+        return max(self._before, self._usual)
 
     def _affords_check(self) -> bool:
         """A search has paid for its blocks already. Given settings that seem slower than none are checked
         whatever that costs."""
-        if self._given is None or 0.0 < self._before < statistics.median(self._first):
+        if self._given is None or 0.0 < self._before < self._usual:
             return True
         return CHECK_SHARE * self._ran >= LEAST_PAIRS * (self._length + SETTLE) * self._slow_step()
 

@@ -28,7 +28,7 @@ class WorkerRings:
         self._generations, self._next_sampled = 0, 1
         self._sampled = False
         self._known: set[str] = set()
-        self._seen: dict[tuple[int, int | None], tuple[int, int]] = {}
+        self._seen: dict[tuple[int, str], tuple[int, int]] = {}
         """By data set and batch size: generations recorded so far, and when the last one started."""
         self.config: dict[str, Any] = {}
         """The hot lines of the workers that sampled last; later workers show them, too."""
@@ -37,7 +37,7 @@ class WorkerRings:
     def wants_to_see(self, loader: Any, now: int) -> bool:
         """Whether the workers that this loader is about to start should record. A loader made anew for every
         epoch counts as the same one."""
-        key = id(loader.dataset), getattr(loader, "batch_size", None)
+        key = id(loader.dataset), str(getattr(loader, "batch_size", None))
         count, last = self._seen.get(key, (0, 0))
         if count >= FIRST and now - last < AGAIN_NS:
             return False

@@ -247,7 +247,7 @@ def page(table: list[dict[str, Any]], missing: Sequence[str] = ()) -> str:
         "found, `boost` reached 72 %, at least 90 % in 9 of 18. It compared its settings with none for most",
         "of a short run: plain_adam 46 %, many_hands 32 %, shared_cores 19 %, drum_loops 33 %,",
         "nan_hunt 38 %, tidy_memory 5 %, claims_cleanup 12 %. These seven were measured anew when that was",
-        "mended.",
+        "mended. A soak of the daemon (about a tenth of a core) ran beside the first round.",
         "",
         "| script | what is wrong | by hand | `gpumon try` | settings | class | share | `gpumon boost` "
         "| of what `try` found | took |",
