@@ -23,7 +23,7 @@ PRESSURE_BYTES = 512 * 1024 * 1024
 PRESSURE_FREE_RATIO = 0.1
 """Our choices: an hour is enough to look at a failed run; if dead rings take more than this size, or less of
 the file system is free, a minute has to do."""
-MAX_FILES_PER_OWNER = 1024
+MAX_FILES_PER_OWNER = 256
 """Dead rings per owner; beyond this, the oldest go as if space were short."""
 
 
