@@ -11,13 +11,15 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import ring
+from ..sampling._budget import SHARE
 from ..writer import is_locked
 
 AGAIN_NS = 5 * 10**9
 """Chosen: a loader's new workers are recorded if the last recorded ones started this long ago. Recording
 costs a worker some milliseconds at its start, which workers of a short epoch never make up for."""
 FIRST = 2
-"""Chosen: a loader's first generations are all recorded, for a run that ends soon."""
+"""Chosen: a loader's first generations are all recorded, for a run that ends soon; later ones only while all
+of it has cost no more than sampling may."""
 
 
 class WorkerRings:
@@ -32,14 +34,19 @@ class WorkerRings:
         """By data set and batch size: generations recorded so far, and when the last one started."""
         self.config: dict[str, Any] = {}
         """The hot lines of the workers that sampled last; later workers show them, too."""
-        self.spent_ns = 0
+        self.spent_ns = self._total_ns = 0
+        """What workers spent since somebody took it into account, and in all."""
+        self._began: int | None = None
 
     def wants_to_see(self, loader: Any, now: int) -> bool:
         """Whether the workers that this loader is about to start should record. A loader made anew for every
         epoch counts as the same one."""
+        if self._began is None:
+            self._began = now
         key = id(loader.dataset), str(getattr(loader, "batch_size", None))
         count, last = self._seen.get(key, (0, 0))
-        if count >= FIRST and now - last < AGAIN_NS:
+        spent_too_much = self._total_ns > SHARE * (now - self._began)
+        if count >= FIRST and (now - last < AGAIN_NS or spent_too_much):
             return False
         self._seen[key] = count + 1, now
         return True
@@ -72,7 +79,9 @@ class WorkerRings:
         with contextlib.suppress(OSError, ValueError):
             fd = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
             try:
-                self.spent_ns += ring.read_header(fd, os.fstat(fd).st_size).overhead_ns
+                overhead = ring.read_header(fd, os.fstat(fd).st_size).overhead_ns
+                self.spent_ns += overhead
+                self._total_ns += overhead
                 config = (ring.read_meta(fd) or {}).get("config") if self._sampled else None
             finally:
                 os.close(fd)

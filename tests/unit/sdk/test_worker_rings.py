@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from sdk import ring
 from sdk.loader._worker_rings import AGAIN_NS, FIRST, WorkerRings
+from sdk.sampling._budget import SHARE
+from sdk.writer import RingWriter
 
 SECOND = 10**9
 
@@ -37,3 +41,21 @@ def test_a_validation_loader_does_not_hide_the_training_loader() -> None:
         assert rings.wants_to_see(loader(validation), number)
     assert not rings.wants_to_see(loader(training), FIRST)
     assert rings.wants_to_see(loader(training, batch_size=16), FIRST), "another size is another loader"
+
+
+def test_workers_that_cost_much_record_again_only_when_the_run_has_earned_it(tmp_path: Path) -> None:
+    rings, data = WorkerRings(lambda: {"run": "r", "rank": 0}), object()
+    cost = SECOND // 10
+    seen = []
+    for at in range(0, 60 * SECOND, SECOND):
+        if rings.wants_to_see(loader(data), at):
+            rings.next_generation(str(tmp_path))
+            worker = RingWriter(
+                str(tmp_path / f"r.0.w0.{at}{ring.SUFFIX}"), {"kind": ring.KIND_WORKER}, slots=64
+            )
+            worker.words[ring.H_OVERHEAD] = cost
+            worker.close(ring.S_ENDED)
+            seen.append(at)
+    assert FIRST <= len(seen) < 60 * SECOND // AGAIN_NS - 2
+    known = cost * (len(seen) - 2)  # without the newest two: one was not read yet when the last was decided
+    assert known <= SHARE * seen[-1]
