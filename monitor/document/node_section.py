@@ -11,7 +11,19 @@ from monitor.model.groups import numbers
 from monitor.model.nodes import Node, Waste
 from monitor.model.units import ABSENT, gain, number, percent, seconds, whole
 
-HEAD = ("node", "state", "ranks", "steps", "step", "own work", "skew", "differs in", "waits", "GPUs", "busy")
+COLUMNS = (
+    "node",
+    "state",
+    "ranks",
+    "steps",
+    "step",
+    "own work",
+    "skew",
+    "differs in",
+    "waits",
+    "GPUs",
+    "busy",
+)
 FIGURES = (3, 4, 5, 6, 8, 9, 10)
 
 
@@ -21,11 +33,12 @@ def nodes(dossier: Dossier) -> Markup | None:
     if not run.nodes:
         return None
     seen = f"{whole(len(run.ranks))} of {whole(run.world_size)} ranks seen"
-    waste = [tag("p", text) for text in _waste(run.waste)] if run.waste is not None else []
-    return section("Machines", table(HEAD, map(_row, run.nodes), figures=FIGURES), *waste, note=seen)
+    waste = [tag("p", text) for text in costs(run.waste)]
+    return section("Machines", table(COLUMNS, map(row, run.nodes), figures=FIGURES), *waste, note=seen)
 
 
-def _row(node: Node) -> tuple[str, ...]:
+def row(node: Node) -> tuple[str, ...]:
+    """A machine's figures, as reports and `gpumon show` have them."""
     return (
         node.name,
         "unreachable" if node.unreachable else node.state,
@@ -41,7 +54,10 @@ def _row(node: Node) -> tuple[str, ...]:
     )
 
 
-def _waste(waste: Waste) -> Iterator[str]:
+def costs(waste: Waste | None) -> Iterator[str]:
+    """What the waiting costs, in sentences; none if nothing is known."""
+    if waste is None:
+        return
     if waste.waiting_rank_hours is not None:
         yield f"Waiting for slower ranks: {number(waste.waiting_rank_hours)} rank-hours of the whole run."
     if waste.held_gpu_hours is not None:

@@ -137,7 +137,7 @@ def test_show_says_it_in_words(site: Site) -> None:
     slow = site.nodes[SLOW].name
     assert f"Slow node: {slow} needs" in done.stdout
     assert "nodes (4; 8 of 8 ranks seen)" in done.stdout
-    assert "waiting for slower ranks" in done.stdout and "GPU-hours" in done.stdout
+    assert "Waiting for slower ranks" in done.stdout and "GPU-hours" in done.stdout
 
 
 def test_runs_lists_it_as_one_line(site: Site) -> None:
