@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import ring
-from ..sampling._budget import SHARE
+from ..sampling.budget import SHARE
 from ..writer import is_locked
 
 AGAIN_NS = 5 * 10**9

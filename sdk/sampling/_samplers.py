@@ -15,10 +15,10 @@ from types import CodeType
 from typing import Any, Protocol
 
 from ..structure.files import is_user_file
-from ._budget import SHARE
 from ._late import Code
 from ._stacks import Frame, StackReader, parse
 from ._thread_clock import ThreadClock
+from .budget import SHARE
 
 RawSample = tuple[int, int, int, int, int, Any]
 EXACT, CHECKED, LATE = range(3)

@@ -14,8 +14,8 @@ from typing import Any
 from .. import ring
 from ..loop.recorder import Recorder
 from ..redact import redact_lines
-from ._budget import Budget
 from ._context_switches import Switches
+from .budget import Budget
 from .hotspots import ENOUGH, Hotspots
 from .step_profile import StepProfile
 

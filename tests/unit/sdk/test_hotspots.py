@@ -10,9 +10,9 @@ from typing import Any
 
 from sdk.core.phases import PhaseNames
 from sdk.sampling import windows
-from sdk.sampling._budget import LOOKUP_SHARE
 from sdk.sampling._hot_lines import HotLines, Sample
 from sdk.sampling._stacks import Frame
+from sdk.sampling.budget import LOOKUP_SHARE
 from sdk.sampling.hotspots import Hotspots
 from sdk.structure.epochs import beside_the_steps
 from sdk.structure.lines import Lines

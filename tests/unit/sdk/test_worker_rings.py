@@ -8,7 +8,7 @@ from typing import Any
 
 from sdk import ring
 from sdk.loader._worker_rings import AGAIN_NS, FIRST, WorkerRings
-from sdk.sampling._budget import SHARE
+from sdk.sampling.budget import SHARE
 from sdk.writer import RingWriter
 
 SECOND = 10**9
