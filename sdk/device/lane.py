@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from collections import deque
 from collections.abc import Callable
+from random import Random
 from typing import Any, NamedTuple
 
 from .. import ring
@@ -25,7 +26,12 @@ _AT_ONCE = 4
 """Chosen: steps evaluated after each step of the loop."""
 SHARE, _FIRST_NS = 0.005, 5_000_000
 """Chosen: what marks may cost as a share of the time, plus what they may cost at first, while that share is
-small. Beyond it, the lane pauses for some steps."""
+small."""
+BLOCK, LONGEST_PAUSE = 64, 512
+"""Chosen: the fewest steps timed in a row, before the lane pauses if its marks have cost more; up to twice as
+many, at random, to fit no rhythm of the loop. And the most steps it pauses for. How long a pause lasts is
+settled when it begins: if it ended once the time was earned, it would end with the next long step, and a
+validation every few steps would always fall into the pause."""
 _INTERRUPTED_NS = 20_000
 """Chosen: a longer mark was interrupted, or the device's queue was full; that is not the mark's own cost."""
 
@@ -114,6 +120,10 @@ class DeviceLane(NoDevice):
         self._spent = 0
         self._on, self._was_on = True, False
         """Whether marks are recorded, and whether they were when the step began."""
+        self._random = Random(BLOCK)
+        self._block = self._left = BLOCK
+        """Steps in this block or pause, and how many of them are still to come."""
+        self._block_began = self._began
         self._marks: deque[Mark] = deque()
         self._ended: deque[_Ended] = deque()
         self._flying: deque[TimedStep] = deque()
@@ -124,6 +134,10 @@ class DeviceLane(NoDevice):
         """Negative idle ns carried over: kernels took longer than the window's."""
         self.skipped = 0
         self._captured = False
+
+    def allow(self, share: float) -> None:
+        super().allow(share)
+        self._left = 0
 
     # ── marks ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -201,10 +215,18 @@ class DeviceLane(NoDevice):
             self._pool.let_go(self._marks.popleft())
 
     def _pause_or_go_on(self, now: int) -> None:
-        allowed = self._spent <= _FIRST_NS + self.share * (now - self._began)
-        if self._on and not allowed:
+        self._left -= 1
+        if self._left > 0:
+            return
+        beyond = self._spent - _FIRST_NS - self.share * (now - self._began)
+        pauses = self._on and beyond > 0
+        if pauses:
+            earned = self.share * max(1, now - self._block_began) / self._block
+            self._block = min(LONGEST_PAUSE, 1 + int(beyond / earned))
             self._forget_marks()
-        self._on = allowed
+        else:
+            self._block = BLOCK + self._random.randrange(BLOCK)
+        self._on, self._left, self._block_began = not pauses, self._block, now
 
     # ── results ──────────────────────────────────────────────────────────────────────────────────────
 

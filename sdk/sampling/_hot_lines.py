@@ -165,6 +165,12 @@ class HotLines:
     def _same(self, place: Place) -> bool:
         return self.return_values.constant(place.file, place.line, place.name)
 
+    def _calls(self, work: Any, file: str, line: int) -> int:
+        """Calls per step from this line; from a loop of two lines, whose samples may single out its head,
+        those of both."""
+        inner = work.lines.repeated(file, line)
+        return self.calls.get((file, line), 0) + (self.calls.get((file, inner), 0) if inner else 0)
+
     def _place(self, key: Key, spot: Spot, phases: dict[str, int]) -> dict[str, Any]:
         """What is known about a line without its source."""
         phase, place = key
@@ -191,7 +197,7 @@ class HotLines:
         more = {
             "function": qualified(*frames[0][:3]),
             "inside": spot.most("innermost"),
-            "calls": self.calls.get(place[:2]),
+            "calls": self._calls(work, *place[:2]),
             "callers": [_caller(one) for one in frames[1 : MAX_CALLERS + 1]],
             "api": api,
             "job": apis.job(api),

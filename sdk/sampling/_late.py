@@ -23,8 +23,8 @@ _WORK = (
 """Instructions that may run long, besides those that ask for a loop's next value."""
 _LEAVES = ("RETURN", "RAISE", "RERAISE", "JUMP_FORWARD", "JUMP_BACKWARD")
 """Instructions after which the next one does not follow."""
-_COUNTS = re.compile(r"\bin range\(")
-"""A loop over numbers: asking for the next one takes no time."""
+_COUNTS = re.compile(r"\bin range\(|\.(?:items|keys|values)\(\)\s*:")
+"""A loop over numbers, or over a dictionary: asking for the next one takes no time."""
 
 
 class Code:

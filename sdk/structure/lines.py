@@ -137,6 +137,14 @@ class Lines:
         calls = [one for one in _heads(node) if isinstance(one, ast.Call)]
         return any(self._api(source, one) == "builtins.next" for one in calls)
 
+    def repeated(self, file: str, line: int) -> int:
+        """The only line in the body of the loop that begins here; 0 if there is no such line."""
+        source = read(file)
+        node = source.statement_at(line) if source else None
+        if not isinstance(node, Loop) or len(node.body) != 1 or list(blocks(node.body[0])):
+            return 0
+        return node.body[0].lineno
+
     def removable(self, file: str, line: int) -> bool:
         """Whether the line is a standalone call that can be removed: its result is unused, and its block has
         other statements."""

@@ -93,18 +93,19 @@ class Loop:
 
     def begin_step(self, phase: int, *, flags: int = 0, committed_first: bool = False) -> None:
         """End the open step here and begin the next; the recorder commits before or after the mark."""
+        at = self.machine.now
         if not committed_first:
             self.mark(phase)
-        if self.steps or self.begin < self.machine.now:
-            self._commit(flags)
+        if self.steps or self.begin < at:
+            self._commit(at, flags)
         if committed_first:
             self.mark(phase)
-        self.begin = self.machine.now
+        self.begin = at
 
-    def _commit(self, flags: int) -> None:
+    def _commit(self, at: int, flags: int) -> None:
         self.steps += 1
         record = array("Q", ring.EMPTY_RECORD)
-        record[ring.W_BEGIN], record[ring.W_END], record[ring.W_FLAGS] = self.begin, self.machine.now, flags
+        record[ring.W_BEGIN], record[ring.W_END], record[ring.W_FLAGS] = self.begin, at, flags
         self.lane.step_ended(self.steps, record)
         self.records.append(record)
 

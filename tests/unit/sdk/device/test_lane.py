@@ -7,13 +7,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sdk import ring
-from sdk.core.phases import BACKWARD, BETWEEN, CHECKPOINT, DATA, FORWARD, OPTIMIZER
+from sdk.core.phases import BACKWARD, BETWEEN, CHECKPOINT, DATA, FORWARD, OPTIMIZER, VALIDATE
 from sdk.device._gaps import Activity, Kernel, Span, causes
 from sdk.device._kernels import KernelWindow, by_phase, heaviest
 from sdk.device._marks import POOL
 from sdk.device._step import PhaseWork, Piece, idle_by_phase
 from sdk.device.open import open_lane
-from tests.unit.sdk.device.machine import US, Loop, Machine
+from tests.unit.sdk.device.machine import US, Event, Loop, Machine
 
 MS = 1000 * US
 
@@ -80,6 +80,34 @@ def test_micro_batches_are_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
         machine.launch(3 * MS)
     _, idle = loop.results()[-1]
     assert idle == pytest.approx(40 * MS - 15 * MS, abs=US)
+
+
+@pytest.mark.parametrize("every", [5, 10, 16])
+def test_long_steps_are_timed_as_often_as_others_when_marks_are_dear(
+    monkeypatch: pytest.MonkeyPatch, every: int
+) -> None:
+    class Dear(Machine):
+        def event(self) -> Event:
+            made = super().event()
+            record = made.record
+
+            def dear(stream: object) -> None:
+                self.now += 15 * US
+                record(stream)
+
+            monkeypatch.setattr(made, "record", dear)
+            return made
+
+    machine = Dear()
+    loop = Loop(machine, monkeypatch)
+    for number in range(6000):
+        train(loop, 1, load=200 * US, kernel=300 * US)
+        if number % every == 0:
+            loop.mark(VALIDATE)
+            machine.launch(20 * MS)
+            machine.sync()
+    assert loop.scalars()["device.steps"] < 4000, "marks cost too much to time every step"
+    assert loop.scalars()[f"device.time_s.{VALIDATE}"] == pytest.approx(0.020 / every, rel=0.15)
 
 
 def test_sampled_and_warm_up_steps_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
