@@ -9,6 +9,7 @@ from functools import cached_property
 from monitor.advice.context.figures import RunFigures
 from monitor.advice.prediction.lanes import UNTOLD_LAUNCHES, Lanes, place
 from monitor.advice.prediction.step_graph import Segment, StepGraph, told
+from monitor.model import units
 from monitor.model.devices import BUSY
 from monitor.model.run import Device
 
@@ -97,6 +98,12 @@ class ComputeFigures(RunFigures):
         at = list(host).index(reads)
         wait = Segment(reads, 0.0, syncs=1.0)
         return replace(graph, segments=(*graph.segments[:at], wait, *graph.segments[at:]))
+
+    def of_time(self, share: float) -> str:
+        """A share of the step by the host's clock. With a device it says so: meanwhile the device may have
+        work, and less is gained than the share suggests."""
+        told = units.percent(share)
+        return f"{told} of the time" if self.device is None else f"{told} of the host's time"
 
     @property
     def lanes_contradict(self) -> bool:

@@ -41,7 +41,7 @@ def check(run: RunContext) -> Advice | None:
     where = f" ({place.place})" if place else ""
     wanted = _interval(every, job.share)
     return Advice(
-        title=f"Checkpoints take {units.percent(job.share)} of the time: saved {now}{each}{where}",
+        title=f"Checkpoints take {run.of_time(job.share)}: saved {now}{each}{where}",
         remedy=f"Save every {wanted} steps (or once an epoch, or only when the model got better) instead of "
         f"{now}; or copy the state and save it from a thread."
         + frameworks.setting(run, "save", every=wanted),

@@ -41,7 +41,7 @@ def check(run: RunContext) -> Advice | None:
 def _recording(run: RunContext, job: SideJob) -> Advice:
     wanted = 2 * job.less_often
     return Advice(
-        title=f"Gradient norms every step take {units.percent(job.share)} of the time: "
+        title=f"Gradient norms every step take {run.of_time(job.share)}: "
         f"{units.seconds(job.seconds)} a step{job.where}",
         remedy=_remedy(run.seconds("grad_norm") > 0, wanted),
         change=job.guarded(wanted),
@@ -67,8 +67,7 @@ def _clipping(run: RunContext) -> Advice | None:
     spot = run.hot("grad_norm")
     where = f" at {spot.text}" if spot else " in clip_grad_norm_"
     return Advice(
-        title=f"Gradient clipping takes {units.percent(share)} of the time: "
-        f"{units.seconds(cost)} a step{where}",
+        title=f"Gradient clipping takes {run.of_time(share)}: {units.seconds(cost)} a step{where}",
         remedy="Clip all parameters in a few calls: `clip_grad_norm_(parameters, max_norm, foreach=True)`.",
         change=edits.keywords(run, "clip", foreach="True"),
         effect="rounding",

@@ -42,7 +42,7 @@ def check(run: RunContext) -> Advice | None:
         else often(job.every, "every step")
     )
     return Advice(
-        title=f"{WORDS[kind]} {times} takes {units.percent(job.share)} of the time: "
+        title=f"{WORDS[kind]} {times} takes {run.of_time(job.share)}: "
         f"{units.seconds(job.seconds)} a step{job.where}",
         remedy=_remedy(job, kind) + frameworks.setting(run, "log", every=job.less_often),
         change=job.guarded(job.less_often),

@@ -34,7 +34,7 @@ def check(run: RunContext) -> Advice | None:
         return None
     now, wanted = often(job.every, "every step"), job.less_often
     return Advice(
-        title=f"Metrics {now} take {units.percent(job.share)} of the time: "
+        title=f"Metrics {now} take {run.of_time(job.share)}: "
         f"{units.seconds(job.seconds)} a step, most of it{job.where}",
         remedy=_remedy(job, wanted),
         change=job.guarded(wanted),

@@ -60,7 +60,7 @@ def check(run: RunContext) -> Advice | None:
     share = sum(one.seconds for one in _saved(run, per_step, length, 1.0).savings) / run.model.period
     return Advice(
         title=f"Workers restarted every {_often(length)}: {epochs} times {workers} workers so far, "
-        f"{units.percent(share)} of the time",
+        f"{run.of_time(share)}",
         remedy=_remedy(run, length),
         change="" if length < EACH_STEP else loading.with_workers(run, workers),
         knobs={"loader.persistent_workers": "on"},

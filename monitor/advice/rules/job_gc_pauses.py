@@ -41,7 +41,7 @@ def check(run: RunContext) -> Advice | None:
     gone = CALL_SAVED if explicit or cost > BY_ITSELF * run.period else COLLECTOR_SAVED
     where = f" at {job.spot.text}" if job.spot else ""
     return Advice(
-        title=f"Garbage collection takes {units.percent(cost / run.period)} of the time: "
+        title=f"Garbage collection takes {run.of_time(cost / run.period)}: "
         f"{units.seconds(cost)} a step{where}",
         remedy=f"Remove the call at {job.spot.place}: memory is given back without it."
         if job.spot

@@ -51,7 +51,7 @@ def check(run: RunContext) -> Advice | None:
     return Advice(
         title=f"Stalls every {units.whole(every)} steps {_phase(stall)}{where}: "
         f"{units.seconds(stall.total_seconds / stall.count)} each, "
-        f"{units.percent(cost / run.period)} of the time",
+        f"{run.of_time(cost / run.period)}",
         remedy=_remedy(stall, once),
         evidence={
             "kind": stall.kind,

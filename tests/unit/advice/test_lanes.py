@@ -23,7 +23,16 @@ from monitor.model.host import Cpu, Pressure
 from monitor.model.policy import DEFAULT_POLICY
 from monitor.model.run import Device, OtherDevice, Run
 from monitor.model.units import percent
-from tests.unit.advice.build import cuda_run, loader_config, piece, rank_of, snapshot_of, trainer_process
+from tests.unit.advice.build import (
+    GIB,
+    cuda_run,
+    gpu_of,
+    loader_config,
+    piece,
+    rank_of,
+    snapshot_of,
+    trainer_process,
+)
 from tests.unit.advice.shapes import BUSY, LAUNCH_BOUND, ONE_GPU, host
 
 PASSES = {"forward": 0.004, "backward": 0.005, "optimizer": 0.001}
@@ -272,6 +281,23 @@ def test_evaluating_too_often_is_a_cause_where_the_device_is_busy_with_it() -> N
     assert gain is not None and 1.3 < gain.likely <= 2.0
     waits = msgspec.structs.replace(BUSY, time={**BUSY.time, "backward": 0.013, "validate": 0.002})
     assert "compute.validation_too_often" not in found(on_device(PASSES | {"validate": 0.010}, waits))
+
+
+def test_a_larger_batch_does_not_fill_the_gaps_of_a_checkpoint() -> None:
+    memory = {"cuda.max_allocated_bytes": 2e9, "cuda.reserved_bytes": 3e9}
+    gaps = {"busy_ratio": 0.4, "starved_ratio": 0.6, "bound": "host"}
+
+    def said(time: dict[str, float], idle: dict[str, float]) -> dict[str, Finding]:
+        device = msgspec.structs.replace(LAUNCH_BOUND, time=time, idle=idle, kernels=20.0, **gaps)
+        run = cuda_run(time, rank={"device_times": device, "scalars": memory})
+        gpu = gpu_of(utilization_ratio=0.4, memory_used_bytes=4 * GIB)
+        return {one.id: one for one in Engine().once(snapshot_of(run, gpus=(gpu,))).findings}
+
+    passes = said({"forward": 0.010, "backward": 0.010}, {"forward": 0.006, "backward": 0.006})
+    assert "compute.batch_room" in passes or "compute.launch_bound" in passes
+    saves = said({"forward": 0.004, "backward": 0.004, "checkpoint": 0.012}, {"checkpoint": 0.012})
+    assert "compute.batch_room" not in saves
+    assert "of the host's time" in saves["compute.checkpoint_stalls"].title
 
 
 def test_copies_in_the_gaps_are() -> None:

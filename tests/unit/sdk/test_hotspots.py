@@ -103,6 +103,18 @@ def test_lines_know_their_callers_and_the_loop_what_it_keeps(tmp_path: Path) -> 
     assert [one["code"] for one in result["keeps"]] == ["history.append(loss)"]
 
 
+def test_a_loop_of_two_lines_makes_the_calls_of_its_body(tmp_path: Path) -> None:
+    """Samples of such a loop may single out its head: whose calls are counted on the line below."""
+    file = tmp_path / "average.py"
+    file.write_text("for new, old in pairs:\n    old.copy_(new)\nfor one in batches:\n    one()\n    two()\n")
+    forget()
+    spots = HotLines()
+    spots.calls = {(str(file), 2): 40, (str(file), 4): 40}
+    spots.count([Sample("between", (Place(str(file), line, "<module>"),), 10**6, 10**6) for line in (1, 3)])
+    calls = {spot["line"]: spot.get("calls", 0) for spot in spots.result()}
+    assert calls == {1: 40, 3: 0}
+
+
 def test_time_in_which_others_have_the_core_is_no_work_of_a_line() -> None:
     hotspots = Hotspots(0, Recorder(), PhaseNames().name)
     told = hotspots._told((0, 10, 2, 7, 0, None), [Frame(__file__, 1, "train")])
