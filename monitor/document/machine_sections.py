@@ -9,7 +9,7 @@ from monitor.document import charts, scale
 from monitor.document.charts import Shape
 from monitor.document.markup import Markup, tag
 from monitor.document.parts import section
-from monitor.document.timed import across, plain_line, timed
+from monitor.document.timed import across, plain_line, points_told, timed
 from monitor.model.run import Window
 from monitor.model.since_start import Point, Track, points
 from monitor.model.units import celsius, number, percent, rate, size, visible, watts
@@ -73,7 +73,7 @@ def _worth_showing(one: Track, text: Text) -> bool:
 
 def _small(dossier: Dossier, title: str, values: list[Point], text: Text) -> Markup:
     top = 1.0 if text is percent else None
-    picture = plain_line(dossier, values, text, f"{title} over time", top=top)
+    picture = plain_line(dossier, values, text, title, top=top)
     return tag("div", tag("h3", title), picture)
 
 
@@ -84,6 +84,7 @@ def loss(dossier: Dossier) -> Markup | None:
     if len(known) < 2:
         return None
     up = scale.between(min(known), max(known), number)
-    shapes = [Shape(charts.line(values, across(dossier), up), "line", "loss")]
+    shapes = [Shape(charts.line(values, across(dossier), up), "line")]
     ends = f"{number(known[0])} → {number(known[-1])}"
-    return section("Loss", timed(dossier, shapes, up, f"loss over time, {ends}"), note=ends)
+    label, seen = f"loss over time, {ends}", points_told(values, "loss", number)
+    return section("Loss", timed(dossier, shapes, up, label, told=seen), note=ends)
