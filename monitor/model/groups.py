@@ -1,5 +1,5 @@
-"""Groups of identical findings: eight GPUs with memory errors are one entry, thirty runs that all wait for the
-same cores another."""
+"""Groups of identical findings: eight GPUs with memory errors are one entry, and so are thirty runs that wait
+for the same cores."""
 
 from __future__ import annotations
 
