@@ -37,10 +37,12 @@ WINDOWS: tuple[tuple[str, Callable[[Window], float | None], Text], ...] = (
 
 def beneath(dossier: Dossier) -> Markup | None:
     """Small charts on one time axis; figures nobody recorded are left out."""
-    charts_made = [*_of_run(dossier), *_of_gpus(dossier), *_of_host(dossier)]
+    gpus = list(_of_gpus(dossier))
+    charts_made = [*_of_run(dossier), *gpus, *_of_host(dossier)]
     if not charts_made:
         return None
-    return section("GPU, CPU and memory", tag("div", charts_made, class_="grid"))
+    note = "GPUs are numbered as the run sees them" if gpus else ""
+    return section("GPU, CPU and memory", tag("div", charts_made, class_="grid"), note=note)
 
 
 def _of_run(dossier: Dossier) -> Iterator[Markup]:

@@ -22,6 +22,7 @@ STANDING = (
     "one __getitem__", "Looks at: {}", "Why: {}", "Remedy: {}", "Gain: {}",
     "Training runs", "steps/s", "step p95", "step p99", "tokens/s", "Remedy. ", "Effect: ", "Price: ",
     "Avoid: ", "Set-up", "Steps", "by", "batch", "framework", "commit", "median", "longest",
+    "predicted", "samples/s from 0", "CPU, 0–100 %",
     "Still there: ", "New in B: ",
     # put together from parts
     "{} ago", ")", "{}: {}, {} a step", "{} (default: {})", "often", "once", "Logging", "Printing",

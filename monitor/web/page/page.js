@@ -78,7 +78,7 @@ function chart(key, points, top, caption, when = (span) => `last ${span}`) {
   svg.setAttribute("viewBox", "0 0 100 40");
   svg.setAttribute("preserveAspectRatio", "none");
   svg.setAttribute("role", "img");
-  svg.setAttribute("aria-label", caption);
+  svg.setAttribute("aria-label", word(caption));
   const first = points[0][0];
   const width = points[points.length - 1][0] - first || 1;
   const at = points.map(([time, value]) => `${(((time - first) / width) * 100).toFixed(2)},${(40 - Math.min(value / top, 1) * 38).toFixed(2)}`);
@@ -88,7 +88,7 @@ function chart(key, points, top, caption, when = (span) => `last ${span}`) {
     path.setAttribute("d", d);
     svg.append(path);
   }
-  box.append(svg, make("div", "caption", `${caption}, ${when(duration(width))}`));
+  box.append(svg, make("div", "caption", `${word(caption)}, ${said(when(duration(width)))}`));
   return box;
 }
 
