@@ -55,7 +55,7 @@ def _head(dossier: Dossier, ways: Markup | None) -> Markup:
     return tag(
         "header",
         ways or tag("p", tag("b", "gpumon"), word(" run report"), class_="brand"),
-        tag("p", _still(dossier), class_="still", role="status") if ways and run.live else None,
+        tag("p", _still(dossier), class_="silent", role="status") if ways and run.live else None,
         tag("h1", run.name, " ", tag("span", _state(run), class_=f"chip state-{run.state}")),
         tag("p", prose(dossier.sentence), class_=f"verdict {tone}"),
         tag("div", (_tile(*one) for one in _figures(dossier)), class_="tiles"),

@@ -230,5 +230,6 @@ def test_a_run_that_has_ended_promises_nothing_on_the_page(tmp_path: Path, brows
         tab.page.wait_for_selector("#findings .gain")
         assert trainer.wait(60) == 0
         tab.page.wait_for_selector("#findings >> text=ended; for the next run")
+        assert tab.page.is_visible("#runs article"), "what is over is still shown"
         assert tab.page.locator("#findings article").count() > 0
         assert tab.page.locator("#findings .gain").count() == 0 and tab.complaints == []
