@@ -11,6 +11,7 @@ from monitor.comparison.compare_runs import Comparison, compare
 from monitor.model.finding import Finding
 from monitor.model.history import HistoryPage, RunRecord
 from monitor.model.run import Run
+from monitor.model.steps import Columns
 from monitor.store.chunks import Steps
 from monitor.store.history import MAX_STEPS, History
 from monitor.store.ledger import Entry
@@ -88,6 +89,10 @@ class Catalog:
     def steps(self, run: str, *, rank: int = 0, after: int = 0, limit: int = MAX_STEPS) -> Steps:
         """Individual steps of a run, by its full id."""
         return self._asked(lambda history: history.steps(run, rank, after=after, limit=limit)) or Steps()
+
+    def columns(self, run: str, start: float, end: float) -> tuple[tuple[str, ...], list[Columns]]:
+        """Names of phases, and the first rank's steps between two wall times, by the run's full id."""
+        return self._asked(lambda history: history.columns(run, start, end)) or ((), [])
 
     def _asked(self, question: Callable[[History], Answer]) -> Answer | None:
         if self._history is None:

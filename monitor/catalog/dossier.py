@@ -47,6 +47,8 @@ class Dossier(msgspec.Struct, frozen=True):
     """When the first rank's latest step ended."""
     readings: tuple[Track, ...] = ()
     """For the machine and the run's GPUs."""
+    span: tuple[float, float] | None = None
+    """The part of the run that a close-up shows (`close_up.py`)."""
     gpumon: str = __version__
 
     def as_json(self) -> dict[str, Any]:
@@ -95,7 +97,7 @@ def make_dossier(
     faults = tuple(one for one in record.findings if one.severity != "healthy")
     end = post_mortem(run, record.findings)
     lead = run.ranks[0] if run.ranks else None
-    parts = stretches(run)
+    parts = stretches(run, run.timeline)
     return Dossier(
         run=run,
         findings=faults,
@@ -109,7 +111,7 @@ def make_dossier(
         stretches=parts,
         uncounted=uncounted(run, parts),
         last_step_seconds=last_step(run),
-        readings=_own_readings(run, readings),
+        readings=own_readings(run, readings),
     )
 
 
@@ -123,7 +125,7 @@ def _sentence(run: Run, end: PostMortem | None) -> str:
     return f"{end.text()}." if verdict.rule in (*ENDINGS, None) else f"{end.text()}. {verdict.text()}"
 
 
-def _own_readings(run: Run, page: HistoryPage | None) -> tuple[Track, ...]:
+def own_readings(run: Run, page: HistoryPage | None) -> tuple[Track, ...]:
     """Only those of the host and the run's GPUs."""
     wanted = {"host", *(f"gpu:{uuid}" for uuid in run.gpu_uuids)}
     found = [track(run, one) for one in (page.series if page is not None else ()) if one.subject in wanted]

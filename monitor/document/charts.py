@@ -27,6 +27,14 @@ class Shape(NamedTuple):
     title: str = ""
 
 
+class Look(NamedTuple):
+    """What a reader who points at a part of the time, from `left` to `right` (0 to 1), is told."""
+
+    left: float
+    right: float
+    text: str
+
+
 class Note(NamedTuple):
     """A label at a position on the horizontal axis, with a line through the plot."""
 
@@ -43,11 +51,14 @@ def chart(
     *,
     height: int = 120,
     notes: Sequence[Note] = (),
+    looks: Iterable[Look] = (),
+    span: tuple[float, float] | None = None,
 ) -> Markup:
-    """The whole picture."""
+    """The whole picture. With `span`, the seconds of the run it shows, a page can show another."""
     inner = tag(
         "svg",
         (_path(shape) for shape in shapes),
+        (_column(look) for look in looks),
         viewBox=f"0 0 {WIDE} {HIGH}",
         preserveAspectRatio="none",
         x=0,
@@ -56,8 +67,27 @@ def chart(
         height=height,
     )
     parts = (_grid(up, height), inner, _numbers(up, height), _marks(across, height), _notes(notes, height))
+    begin, end = span or (None, None)
     return tag(
-        "svg", parts, class_="chart", width="100%", height=TOP + height + BELOW, role="img", aria_label=label
+        "svg",
+        parts,
+        class_="chart",
+        width="100%",
+        height=TOP + height + BELOW,
+        role="img",
+        aria_label=label,
+        data_from=begin,
+        data_to=end,
+    )
+
+
+def _column(look: Look) -> Markup:
+    """Invisible, over all shapes: the browser shows its title without a script, a page's script at once."""
+    return tag(
+        "g",
+        tag("title", join((look.text,), str)),
+        tag("path", d=block(look.left, look.right, 0.0, 1.0)),
+        class_="at",
     )
 
 

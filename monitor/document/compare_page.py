@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from monitor.catalog.dossier import Dossier
 from monitor.comparison.compare_runs import Comparison, PhaseChange, Side
@@ -12,17 +12,21 @@ from monitor.comparison.words import fate, verdict
 from monitor.document import charts, scale
 from monitor.document.charts import Shape
 from monitor.document.markup import Markup, document, join, tag
-from monitor.document.parts import legend, paint, section, style, table
+from monitor.document.parts import legend, paint, section, style, table, toggled, toggles
 from monitor.document.time_sections import pointed
+from monitor.document.timed import looks
 from monitor.language import word
 from monitor.model import phase_names
-from monitor.model.since_start import points
+from monitor.model.since_start import Point, points
 from monitor.model.units import ABSENT, gain, gain_range, number, seconds, signed_seconds, visible
 
 TONES = {"faster": "good", "slower": "bad", "same": "hint", "unsure": "hint"}
 
 
-def compare_page(found: Comparison, a: Dossier, b: Dossier, ways: Markup | None = None) -> str:
+def compare_page(
+    found: Comparison, a: Dossier, b: Dossier, ways: Markup | None = None, scripts: Sequence[str] = ()
+) -> str:
+    """`ways` and `scripts` as for a run's page."""
     sections = (
         _same_work(found),
         _figures(found),
@@ -32,7 +36,7 @@ def compare_page(found: Comparison, a: Dossier, b: Dossier, ways: Markup | None 
         _promises(found),
     )
     body = join((_head(found, a, b, ways), tag("main", sections), _foot(b)))
-    return document(f"{found.a.name} → {found.b.name}: {verdict(found)}", style(), body)
+    return document(f"{found.a.name} → {found.b.name}: {verdict(found)}", style(), body, scripts)
 
 
 def _head(found: Comparison, a: Dossier, b: Dossier, ways: Markup | None) -> Markup:
@@ -142,11 +146,26 @@ def _rates(a: Dossier, b: Dossier) -> Markup | None:
     axis = scale.of_time(max(a.run.elapsed_seconds, b.run.elapsed_seconds))
     up = scale.from_zero(max(values), number)
     shapes = [
-        Shape(charts.line(line, axis, up), class_, f"{letter}: samples per second")
-        for (_, line), class_, letter in zip(lines, ("line other", "line"), "AB", strict=True)
+        Shape(charts.line(line, axis, up), f"{class_} {toggled(at)}")
+        for at, ((_, line), class_) in enumerate(zip(lines, ("line other", "line"), strict=True))
     ]
-    keys = legend((("A", "key-other"), ("B", "key-line")))
-    return section("Samples per second over time", keys, charts.chart(shapes, axis, up, "samples per second"))
+    keys = toggles((("A", "key-other"), ("B", "key-line")))
+    seen = looks(axis, _rates_told(*(line for _, line in lines)))
+    picture = charts.chart(shapes, axis, up, "samples per second", looks=seen)
+    return section("Samples per second over time", keys, picture)
+
+
+def _rates_told(a: list[Point], b: list[Point]) -> list[tuple[float, str]]:
+    """At each point of the run that took longer."""
+    moments = [at for at, _ in max(a, b, key=lambda line: line[-1][0])]
+    return [
+        (at, f"{seconds(at)}\nA {number(_nearest(a, at))}\nB {number(_nearest(b, at))}") for at in moments
+    ]
+
+
+def _nearest(line: list[Point], moment: float) -> float | None:
+    """None when the run was over."""
+    return None if moment > line[-1][0] else min(line, key=lambda point: abs(point[0] - moment))[1]
 
 
 def _promises(found: Comparison) -> Markup | None:

@@ -9,7 +9,7 @@ from monitor.document import charts, scale
 from monitor.document.charts import Shape
 from monitor.document.markup import Markup, tag
 from monitor.document.parts import section
-from monitor.document.timed import across, plain_line, timed
+from monitor.document.timed import across, plain_line, points_told, timed
 from monitor.model.run import Window
 from monitor.model.since_start import Point, Track, points
 from monitor.model.units import celsius, number, percent, rate, size, visible, watts
@@ -37,10 +37,12 @@ WINDOWS: tuple[tuple[str, Callable[[Window], float | None], Text], ...] = (
 
 def beneath(dossier: Dossier) -> Markup | None:
     """Small charts on one time axis; figures nobody recorded are left out."""
-    charts_made = [*_of_run(dossier), *_of_gpus(dossier), *_of_host(dossier)]
+    gpus = list(_of_gpus(dossier))
+    charts_made = [*_of_run(dossier), *gpus, *_of_host(dossier)]
     if not charts_made:
         return None
-    return section("GPU, CPU and memory", tag("div", charts_made, class_="grid"))
+    note = "GPUs are numbered as the run sees them" if gpus else ""
+    return section("GPU, CPU and memory", tag("div", charts_made, class_="grid"), note=note)
 
 
 def _of_run(dossier: Dossier) -> Iterator[Markup]:
@@ -73,7 +75,7 @@ def _worth_showing(one: Track, text: Text) -> bool:
 
 def _small(dossier: Dossier, title: str, values: list[Point], text: Text) -> Markup:
     top = 1.0 if text is percent else None
-    picture = plain_line(dossier, values, text, f"{title} over time", top=top)
+    picture = plain_line(dossier, values, text, title, top=top)
     return tag("div", tag("h3", title), picture)
 
 
@@ -84,6 +86,7 @@ def loss(dossier: Dossier) -> Markup | None:
     if len(known) < 2:
         return None
     up = scale.between(min(known), max(known), number)
-    shapes = [Shape(charts.line(values, across(dossier), up), "line", "loss")]
+    shapes = [Shape(charts.line(values, across(dossier), up), "line")]
     ends = f"{number(known[0])} → {number(known[-1])}"
-    return section("Loss", timed(dossier, shapes, up, f"loss over time, {ends}"), note=ends)
+    label, seen = f"loss over time, {ends}", points_told(values, "loss", number)
+    return section("Loss", timed(dossier, shapes, up, label, told=seen), note=ends)

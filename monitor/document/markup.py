@@ -11,7 +11,7 @@ from monitor.language import said, word
 TITLES = frozenset(("b", "h2", "h3", "th", "dt", "summary"))
 """Tags whose words are always ours; what is in the others may be somebody's name, so single words stay."""
 CODE = frozenset(("code", "style", "script"))
-VOID = frozenset(("br", "hr", "meta", "line", "path", "rect"))
+VOID = frozenset(("br", "hr", "input", "meta", "line", "path", "rect"))
 
 
 class Markup(str):

@@ -19,7 +19,16 @@ PAINTED = frozenset(("data", "transfer", "forward", "backward", "optimizer", "va
 
 def style() -> str:
     """The one style sheet of all documents; each includes it."""
-    return resources.files(__package__).joinpath("document.css").read_text(encoding="utf-8")
+    return _read("document.css") + cursor_style()
+
+
+def cursor_style() -> str:
+    """That of what a page's script shows where one points at a chart."""
+    return _read("cursor.css")
+
+
+def _read(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def style_within(place: str) -> str:
@@ -52,6 +61,20 @@ def legend(entries: Iterable[tuple[str, str]]) -> Markup:
         (tag("span", tag("i", class_=f"key {class_}"), word(text)) for text, class_ in entries),
         class_="legend",
     )
+
+
+def toggles(entries: Iterable[tuple[str, str]]) -> Markup:
+    """The same as boxes to tick: what is not ticked is not drawn (document.css), in a file without scripts,
+    too. The shapes in question have the class `toggled` of the entry's position."""
+    boxes = (
+        tag("label", tag("input", type="checkbox", checked="", class_=f"key {class_}"), word(text))
+        for text, class_ in entries
+    )
+    return tag("p", boxes, class_="legend")
+
+
+def toggled(at: int) -> str:
+    return f"of-{at + 1}"
 
 
 def table(

@@ -34,8 +34,8 @@ FIRST = 3
 
 
 def run_page(dossier: Dossier, ways: Markup | None = None, scripts: Sequence[str] = ()) -> str:
-    """`ways` are links to a daemon's other pages and `scripts` keep the page up to date; a file to keep has
-    neither."""
+    """`ways` are links to a daemon's other pages and `scripts` what it does for who points and drags; a file
+    to keep has neither."""
     body = join((_head(dossier, ways), tag("main", (make(dossier) for make in SECTIONS)), _foot(dossier)))
     title = f"{dossier.run.name}: {dossier.sentence}"
     return document(title, style(), body, scripts, data_live=dossier.run.live or None)
@@ -55,12 +55,18 @@ def _head(dossier: Dossier, ways: Markup | None) -> Markup:
     return tag(
         "header",
         ways or tag("p", tag("b", "gpumon"), word(" run report"), class_="brand"),
+        tag("p", _still(dossier), class_="silent", role="status") if ways and run.live else None,
         tag("h1", run.name, " ", tag("span", _state(run), class_=f"chip state-{run.state}")),
         tag("p", prose(dossier.sentence), class_=f"verdict {tone}"),
         tag("div", (_tile(*one) for one in _figures(dossier)), class_="tiles"),
         tag("p", " · ".join(map(said, _facts(run))), class_="dim"),
         tag("pre", tag("code", run.command)) if run.command else None,
     )
+
+
+def _still(dossier: Dossier) -> str:
+    """Shown by the page's script when the daemon is silent."""
+    return f"The daemon does not answer: this page stands still since {_moment(dossier.written)}."
 
 
 def _tone(run: Run) -> str:

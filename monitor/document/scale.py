@@ -38,13 +38,14 @@ class Scale(NamedTuple):
         return min(1.0, max(0.0, part))
 
 
-def of_time(length: float, marks: int = 5) -> Scale:
-    """From 0 to a run's length."""
+def of_time(length: float, begin: float = 0.0, marks: int = 5) -> Scale:
+    """`length` seconds of a run, from its start or from a later moment."""
     length = max(length, 1e-9)
     step = next((one for one in TIME_STEPS if length / one <= marks), TIME_STEPS[-1])
     text = units.duration if step >= 1 else units.seconds
-    ticks = tuple(Tick(at * step / length, text(at * step)) for at in range(int(length / step) + 1))
-    return Scale(0.0, length, ticks)
+    at = range(math.ceil(begin / step), math.floor((begin + length) / step) + 1)
+    ticks = tuple(Tick((n * step - begin) / length, text(n * step)) for n in at)
+    return Scale(begin, begin + length, ticks)
 
 
 def from_zero(highest: float, text: Callable[[float], str], marks: int = 3) -> Scale:

@@ -8,12 +8,12 @@ from monitor.catalog.dossier import Dossier
 from monitor.document import charts, scale
 from monitor.document.charts import Note, Shape
 from monitor.document.markup import Markup, join, tag
-from monitor.document.parts import ORDER, legend, paint, section, table
-from monitor.document.timed import across, plain_line, timed
+from monitor.document.parts import ORDER, paint, section, table, toggled, toggles
+from monitor.document.timed import across, plain_line, timed, windows_told
 from monitor.language import word
 from monitor.model import criticality, phase_names
 from monitor.model.account import Account, Spent
-from monitor.model.run import Run
+from monitor.model.run import Run, Window
 from monitor.model.since_start import points
 from monitor.model.units import number, percent, seconds, small_percent, visible, whole
 
@@ -115,14 +115,36 @@ def over_time(dossier: Dossier) -> Markup | None:
     shown = [*(name for name in ORDER if name in seen), *(name for name in seen if name not in ORDER)]
     return section(
         "Over time",
+        _span(dossier),
         tag("h3", "Share of the step, by phase"),
-        legend((phase_names.phase(name), paint("step", name)) for name in shown),
+        toggles((phase_names.phase(name), paint("step", name)) for name in shown),
         _shares(dossier, shown),
         tag("h3", "Step time ", tag("small", "median, and up to the 95th percentile")),
         _step_time(dossier),
         join(_throughput(dossier)),
         note="from the start of the process; shaded: set-up, and warm-up or sampled steps, in no figure",
     )
+
+
+def _span(dossier: Dossier) -> Markup:
+    """The part that is shown, and the way back; of the whole run, how to look closer."""
+    if dossier.span is None:
+        how = "Drag across a chart, or press + on it, to look closer; arrow keys show its values."
+        return tag("p", how, class_="closer dim small")
+    begin, end = map(seconds, dossier.span)
+    return tag("p", f"From {begin} to {end}. ", tag("a", "Show the whole run", href="?"))
+
+
+def _shares_in(window: Window, names: list[str]) -> Iterator[tuple[str, str]]:
+    for name in reversed(names):
+        if visible(window.phases.get(name)):
+            yield phase_names.phase(name), percent(window.phases[name])
+
+
+def _times_in(window: Window) -> Iterator[tuple[str, str]]:
+    for name, value in (("median", window.step_p50), ("p95", window.step_p95), ("longest", window.step_max)):
+        if value is not None:
+            yield name, seconds(value)
 
 
 def _shares(dossier: Dossier, names: list[str]) -> Markup:
@@ -137,12 +159,11 @@ def _shares(dossier: Dossier, names: list[str]) -> Markup:
                 paths[name] += charts.block(axis.place(part.begin), axis.place(part.end), low, high)
             low = high
     shapes = [
-        Shape(path, paint("step", name), word(phase_names.phase(name)))
-        for name, path in paths.items()
-        if path
+        Shape(path, f"{paint('step', name)} {toggled(at)}") for at, (name, path) in enumerate(paths.items())
     ]
+    told = windows_told(dossier, lambda window: _shares_in(window, names))
     up = scale.Scale(0.0, 1.0, (scale.Tick(0.5, percent(0.5)), scale.Tick(1.0, percent(1.0))))
-    return timed(dossier, shapes, up, "share of each phase in the step over time", height=130)
+    return timed(dossier, shapes, up, "share of each phase in the step over time", height=130, told=told)
 
 
 def _step_time(dossier: Dossier) -> Markup:
@@ -151,17 +172,18 @@ def _step_time(dossier: Dossier) -> Markup:
     highest = max((value for _, value in (*slow, *medians) if value is not None), default=0.0)
     axis, up = across(dossier), scale.from_zero(highest, seconds)
     shapes = [
-        Shape(charts.area(slow, axis, up, medians), "band", "up to the 95th percentile"),
-        Shape(charts.line(medians, axis, up), "line", "median step"),
+        Shape(charts.area(slow, axis, up, medians), "band"),
+        Shape(charts.line(medians, axis, up), "line"),
     ]
-    return timed(dossier, shapes, up, f"median step time, {seconds(dossier.run.step.p50)} over the run")
+    label = f"median step time, {seconds(dossier.run.step.p50)} over the run"
+    return timed(dossier, shapes, up, label, told=windows_told(dossier, _times_in))
 
 
 def _throughput(dossier: Dossier) -> Iterator[Markup]:
     rates = points(dossier.stretches, lambda window: window.samples_per_second)
     if rates:
         yield tag("h3", "Samples per second")
-        yield plain_line(dossier, rates, number, "samples per second over time")
+        yield plain_line(dossier, rates, number, "samples per second")
 
 
 # ── Criticality ──────────────────────────────────────────────────────────────────────────────────

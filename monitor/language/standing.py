@@ -21,7 +21,8 @@ STANDING = (
     "comparison", "cause", "evidence", "remedy", "change", "Runs", "runs", "Findings", "gpumon's cost",
     "one __getitem__", "Looks at: {}", "Why: {}", "Remedy: {}", "Gain: {}",
     "Training runs", "steps/s", "step p95", "step p99", "tokens/s", "Remedy. ", "Effect: ", "Price: ",
-    "Avoid: ", "Set-up", "Steps", "by", "batch", "framework", "commit", "median",
+    "Avoid: ", "Set-up", "Steps", "by", "batch", "framework", "commit", "median", "longest",
+    "predicted", "samples/s from 0", "CPU, 0–100 %",
     "Still there: ", "New in B: ",
     # put together from parts
     "{} ago", ")", "{}: {}, {} a step", "{} (default: {})", "often", "once", "Logging", "Printing",

@@ -127,7 +127,8 @@ class Finding(Struct, frozen=True):
 
 
 class FindingGroup(Struct, frozen=True):
-    """Findings of one rule and severity about several GPUs, or ranks of one run; also a single finding."""
+    """Findings of one rule and severity about several GPUs, ranks of one run, or runs slowed down by somebody
+    else; also a single finding."""
 
     rule: str
     severity: Severity

@@ -1,4 +1,5 @@
-"""Groups of identical findings: eight GPUs with memory errors are shown as one entry."""
+"""Groups of identical findings: eight GPUs with memory errors are one entry, and so are thirty runs that wait
+for the same cores."""
 
 from __future__ import annotations
 
@@ -11,17 +12,28 @@ from monitor.model.finding import Finding, FindingGroup
 from monitor.model.snapshot import Snapshot
 
 Key = tuple[str, str, str | None]
+OUTSIDE = ("compute.contention",)
+"""Rules about what others do to a run."""
+NAMED = 2
+"""Runs of a group that are named; of more, their number is said."""
 
 
 def grouped(findings: Sequence[Finding], snapshot: Snapshot) -> tuple[FindingGroup, ...]:
     """Groups findings by rule, severity and run, ordered by the first of each, what is over last. Different
-    runs stay apart, since their remedies have their own values. Superseded findings are left out."""
+    runs stay apart, since their remedies have their own values, unless the cause is outside of them all.
+    Superseded findings are left out."""
     members: dict[Key, list[int]] = {}
     for at, finding in enumerate(findings):
         if not finding.superseded:
-            members.setdefault((finding.id, finding.severity, finding.run), []).append(at)
+            members.setdefault(_key(finding), []).append(at)
     ordered = sorted(members.values(), key=lambda places: not findings[places[0]].newsworthy)
     return tuple(_group(findings, tuple(places), snapshot) for places in ordered)
+
+
+def _key(finding: Finding) -> Key:
+    """What happens to live runs from outside is the same for all of them."""
+    shared = finding.id in OUTSIDE and finding.live
+    return finding.id, finding.severity, None if shared else finding.run
 
 
 def leads(snapshot: Snapshot) -> tuple[Finding, ...]:
@@ -40,11 +52,21 @@ def leads(snapshot: Snapshot) -> tuple[Finding, ...]:
 def _group(findings: Sequence[Finding], places: tuple[int, ...], snapshot: Snapshot) -> FindingGroup:
     first = findings[places[0]]
     title, subject = first.title, first.subject
-    if len(places) > 1:
-        subject = _subject([findings[at] for at in places], snapshot)
+    members = [findings[at] for at in places]
+    if len({one.run for one in members}) > 1:
+        title, subject = first.cause or first.id, _runs(members)
+    elif len(places) > 1:
+        subject = _subject(members, snapshot)
         title = f"{first.cause or first.id} on {subject}"
-    speedup = first.speedup if first.live else None
+    same = all(one.speedup == first.speedup for one in members)
+    speedup = first.speedup if first.live and same else None
     return FindingGroup(first.id, first.severity, title, subject, places, speedup)
+
+
+def _runs(members: Sequence[Finding]) -> str:
+    names = list(dict.fromkeys(one.subject for one in members))
+    more = len(names) - NAMED
+    return ", ".join(names) if more <= 0 else f"{', '.join(names[:NAMED])} and {more} more"
 
 
 def _subject(members: Sequence[Finding], snapshot: Snapshot) -> str:

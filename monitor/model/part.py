@@ -31,8 +31,10 @@ def part_of(snapshot: Snapshot, words: str = "", user: str | None = None) -> Sna
         groups=tuple(
             group
             for group in snapshot.groups
-            if _finding_fits(snapshot.findings[group.findings[0]], group.title, wanted)
-            and (user is None or _about(snapshot.findings[group.findings[0]], gpus, runs))
+            if any(
+                _finding_fits(one, group.title, wanted) and (user is None or _about(one, gpus, runs))
+                for one in map(snapshot.findings.__getitem__, group.findings)
+            )
         ),
     )
 

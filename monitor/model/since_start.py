@@ -17,7 +17,7 @@ GAP_INTERVALS = 3.0
 
 
 LEAST_GAP = 0.002
-"""Share of the run: a gap narrower than a pixel or two is not seen."""
+"""Share of what is shown: a gap narrower than a pixel or two is not seen."""
 
 
 class Stretch(Struct, frozen=True):
@@ -38,11 +38,11 @@ class Track(Struct, frozen=True):
     highest: float
 
 
-def stretches(run: Run) -> tuple[Stretch, ...]:
+def stretches(run: Run, windows: Sequence[Window]) -> tuple[Stretch, ...]:
     """A step longer than a window leaves the windows before it empty: their time belongs to it."""
     found: list[Stretch] = []
     last = run.setup_seconds or 0.0
-    for window in run.timeline:
+    for window in windows:
         end = window.start - run.started + window.seconds
         begin = max(last, end - max(window.seconds, window.steps_seconds))
         found.append(Stretch(begin, (begin + end) / 2.0, end, window))
@@ -53,8 +53,13 @@ def stretches(run: Run) -> tuple[Stretch, ...]:
 def uncounted(run: Run, parts: Sequence[Stretch]) -> tuple[tuple[float, float], ...]:
     """Where there were steps, but none that counts: warm-up, and steps that were sampled. (begin, end)"""
     edges = [(0.0, run.setup_seconds or 0.0), *((part.begin, part.end) for part in parts)]
-    gaps = ((before[1], after[0]) for before, after in pairwise(edges))
-    return tuple((begin, end) for begin, end in gaps if end - begin > LEAST_GAP * run.elapsed_seconds)
+    return gaps(edges, run.elapsed_seconds)
+
+
+def gaps(edges: Iterable[tuple[float, float]], length: float) -> tuple[tuple[float, float], ...]:
+    """What lies between parts of a time of this length, where that can be seen."""
+    between = ((before[1], after[0]) for before, after in pairwise(edges))
+    return tuple((begin, end) for begin, end in between if end - begin > LEAST_GAP * length)
 
 
 def last_step(run: Run) -> float | None:

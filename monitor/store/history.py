@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,8 @@ from monitor.model.finding import Finding
 from monitor.model.history import HistoryPage, RunRecord, Series
 from monitor.model.owner import own_uid
 from monitor.model.run import Run, RunState
-from monitor.store.chunks import BrokenChunk, Chunk, Steps
+from monitor.model.steps import Columns
+from monitor.store.chunks import BrokenChunk, Chunk, Steps, unpack
 from monitor.store.corrupt import BROKEN_ROW, readable
 from monitor.store.ledger import COLUMNS, Entry, TrackRecord, entry, track_record
 from monitor.store.schema import StoreError, open_readonly
@@ -89,17 +90,20 @@ class History:
     def steps(self, run: str, rank: int = 0, *, after: int = 0, limit: int = MAX_STEPS) -> Steps:
         """Steps numbered above `after`, oldest first, at most about `limit` (whole batches)."""
         found = Steps()
-        rings = self._rows(
-            "SELECT id, phases FROM rings WHERE run = ? AND rank = ? AND kind = 'trainer'"
-            " ORDER BY owner = ? DESC, updated_us DESC LIMIT 1",
-            (run, rank, own_uid()),
-        )
-        for ring, phases in rings:
+        for ring, phases in self._ring_of(run, rank):
             with contextlib.suppress(*BROKEN_ROW):
                 names = msgspec.json.decode(phases, type=list[str])
                 for chunk in self._chunks(ring, after, min(limit, MAX_STEPS)):
                     _add(found, chunk, names)
         return _clipped(found.finish(), after, limit)
+
+    def _ring_of(self, run: str, rank: int) -> list[Any]:
+        """The one of this rank, if it is known: its id, and the names of its phases."""
+        return self._rows(
+            "SELECT id, phases FROM rings WHERE run = ? AND rank = ? AND kind = 'trainer'"
+            " ORDER BY owner = ? DESC, updated_us DESC LIMIT 1",
+            (run, rank, own_uid()),
+        )
 
     def _chunks(self, ring: int, after: int, limit: int) -> list[Chunk]:
         rows = self._rows(
@@ -115,6 +119,28 @@ class History:
             taken.append(chunk)
             steps += chunk.count
         return taken
+
+    def columns(
+        self, run: str, start: float, end: float, rank: int = 0
+    ) -> tuple[tuple[str, ...], list[Columns]]:
+        """The names of its phases, and the steps that ended between two wall times, on the wall's clock; none
+        if there are too many for one answer."""
+        for ring, phases in self._ring_of(run, rank):
+            with contextlib.suppress(*BROKEN_ROW):
+                names = msgspec.json.decode(phases, type=tuple[str, ...])
+                return names, self._columns(ring, int(start * 1e6), int(end * 1e6))
+        return (), []
+
+    def _columns(self, ring: int, start_us: int, end_us: int) -> list[Columns]:
+        rows = self._rows(
+            "SELECT first, count, begin_us, end_us, columns FROM chunks"
+            " WHERE ring = ? AND end_us > ? AND begin_us < ? ORDER BY first",
+            (ring, start_us, end_us),
+        )
+        chunks = list(readable(rows, Chunk.of))
+        if sum(chunk.count for chunk in chunks) > MAX_STEPS:
+            return []
+        return [part for chunk in chunks for part in _unpacked(chunk, start_us * 1000, end_us * 1000)]
 
     def history(
         self, start: float, end: float, points: int = 500, *, subject: str | None = None
@@ -176,6 +202,14 @@ def _add(found: Steps, chunk: Chunk, names: Sequence[str]) -> None:
     """A chunk corrupted by a bad disk is left out rather than raised as an error."""
     with contextlib.suppress(BrokenChunk):
         found.extend(chunk, names)
+
+
+def _unpacked(chunk: Chunk, start_ns: int, end_ns: int) -> Iterator[Columns]:
+    """A chunk's steps that ended in this time; nothing if it is corrupt."""
+    with contextlib.suppress(BrokenChunk):
+        columns = unpack(chunk, 0)
+        columns.keep([start_ns < end <= end_ns for end in columns.end])
+        yield columns
 
 
 def _record(row: tuple[Any, ...]) -> RunRecord:

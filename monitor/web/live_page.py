@@ -8,21 +8,23 @@ from pathlib import Path
 from starlette.requests import Request
 from starlette.responses import Response
 
+from monitor.document.parts import cursor_style
 from monitor.web.inlined import source_hash
 from monitor.web.spoken import catalogue_for, language_of, page_in
 
 HERE = Path(__file__).parent / "page"
 
 
-PLACES = ("/*LANGUAGE*/", "/*UNITS*/", "/*PATCH*/", "/*SCRIPT*/")
+PLACES = ("/*LANGUAGE*/", "/*UNITS*/", "/*PATCH*/", "/*CURSOR*/", "/*SCRIPT*/")
 
 
 @cache
 def _page(language: str) -> tuple[bytes, str]:
     """The page with its style and scripts inlined, and the policy that allows only these."""
     html, style, *scripts = map(
-        read, ("page.html", "page.css", "language.js", "units.js", "patch.js", "page.js")
+        read, ("page.html", "page.css", "language.js", "units.js", "patch.js", "cursor.js", "page.js")
     )
+    style += cursor_style()
     html = page_in(language, html).replace("/*STYLE*/", style)
     html = html.replace("/*CATALOGUE*/", catalogue_for(language, (scripts[-1],)))
     for place, script in zip(PLACES, scripts, strict=True):

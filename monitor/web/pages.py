@@ -12,6 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
+from monitor.catalog.close_up import close_up, span
 from monitor.catalog.dossier import gather
 from monitor.document.compare_page import compare_page
 from monitor.document.list_page import list_page, not_found_page
@@ -54,9 +55,9 @@ def _spoken(make: Make, request: Request) -> str:
 
 
 @cache
-def scripts() -> tuple[str, str]:
-    """The scripts that keep the page of a live run up to date."""
-    return read("patch.js"), read("anew.js")
+def scripts() -> tuple[str, ...]:
+    """What makes a document a page: values where one points, close-ups, a live run kept up to date."""
+    return read("patch.js"), read("cursor.js"), read("anew.js")
 
 
 def _ways() -> Markup:
@@ -68,15 +69,18 @@ def runs(request: Request, service: Service) -> str:
 
 
 def run(request: Request, service: Service) -> str:
-    dossier = gather(catalog_for(request, service), request.path_params["run"])
-    return run_page(dossier, _ways(), scripts() if dossier.run.live else ())
+    catalog = catalog_for(request, service)
+    dossier = gather(catalog, request.path_params["run"])
+    if {"from", "to"} & set(request.query_params):
+        dossier = close_up(catalog, dossier, *span(*map(request.query_params.get, ("from", "to"))))
+    return run_page(dossier, _ways(), scripts())
 
 
 def compare(request: Request, service: Service) -> str:
     catalog = catalog_for(request, service)
     a, b = (request.query_params.get(name) or "" for name in ("a", "b"))
     found = catalog.compare(a, b, may_note=lambda run: False)
-    return compare_page(found, gather(catalog, found.a.run), gather(catalog, found.b.run), _ways())
+    return compare_page(found, gather(catalog, found.a.run), gather(catalog, found.b.run), _ways(), scripts())
 
 
 PAGES = (("/runs", runs), ("/runs/{run}", run), ("/compare", compare))

@@ -40,7 +40,7 @@ ARROWS = {
     "comparison": {"model"},
     "store": {"model", "comparison"},
     "pipeline": {"model", "calibration", "gpu", "host", "runs", "advice", "store"},
-    "catalog": {"model", "comparison", "store", "pipeline"},
+    "catalog": {"model", "runs", "comparison", "store", "pipeline"},
     "fleet": {"model", "advice", "catalog"},
     # faces
     "client": {"model"},

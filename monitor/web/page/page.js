@@ -68,15 +68,17 @@ function remember(key, time, value) {
 }
 
 // A line over a fixed range, so that small changes do not look like swings.
-function chart(points, top, caption, when = (span) => `last ${span}`) {
+function chart(key, points, top, caption, when = (span) => `last ${span}`) {
   const box = make("div");
   if (points.length < 2 || !top) return box;
   const name = "http://www.w3.org/2000/svg";
   const svg = document.createElementNS(name, "svg");
+  svg.setAttribute("class", "chart");
+  svg.dataset.of = key;
   svg.setAttribute("viewBox", "0 0 100 40");
   svg.setAttribute("preserveAspectRatio", "none");
   svg.setAttribute("role", "img");
-  svg.setAttribute("aria-label", caption);
+  svg.setAttribute("aria-label", word(caption));
   const first = points[0][0];
   const width = points[points.length - 1][0] - first || 1;
   const at = points.map(([time, value]) => `${(((time - first) / width) * 100).toFixed(2)},${(40 - Math.min(value / top, 1) * 38).toFixed(2)}`);
@@ -86,8 +88,22 @@ function chart(points, top, caption, when = (span) => `last ${span}`) {
     path.setAttribute("d", d);
     svg.append(path);
   }
-  box.append(svg, make("div", "caption", `${caption}, ${when(duration(width))}`));
+  box.append(svg, make("div", "caption", `${word(caption)}, ${said(when(duration(width)))}`));
   return box;
+}
+
+const speeds = (run) => run.timeline.filter((part) => part.samples_per_second).map((part) => [part.start, part.samples_per_second]);
+
+// For cursor.js: each point holds from half-way to its neighbours.
+function looksOf(chart) {
+  const [kind, ...rest] = chart.dataset.of.split(":");
+  const run = kind === "run" ? newest.runs.find((one) => one.id === rest.join(":")) : null;
+  const points = kind === "run" ? (run ? speeds(run) : []) : past.get(chart.dataset.of) || [];
+  const text = kind === "run" ? (value) => `${number(value)} samples/s` : percent;
+  const first = points.length ? points[0][0] : 0;
+  const width = points.length ? points[points.length - 1][0] - first || 1 : 1;
+  const edge = (a, b) => ((a[0] + b[0]) / 2 - first) / width;
+  return points.map((point, at) => [at ? edge(points[at - 1], point) : 0, at < points.length - 1 ? edge(point, points[at + 1]) : 1, `${new Date(point[0] * 1000).toLocaleTimeString()}\n${said(text(point[1]))}`]);
 }
 
 function meter(ratio, label) {
@@ -144,8 +160,8 @@ function runCard(run) {
     figure("starved", percent(run.starved_ratio)), figure("loss", number(newestLoss)), figure("ranks", run.ranks.length > 1 ? whole(run.ranks.length) : null)));
   if (run.phases.length) card.append(phaseBar(run.phases));
   if (run.state === "stalled" && run.current) card.append(make("p", "bad", `rank ${run.current.rank} has been in ${run.current.phase} for ${duration(run.current.seconds)}`));
-  const speed = run.timeline.filter((part) => part.samples_per_second).map((part) => [part.start, part.samples_per_second]);
-  card.append(chart(speed, Math.max(...speed.map((point) => point[1]), 0) * HEADROOM, "samples/s from 0", WHEN[run.condition] || (run.live ? undefined : (span) => `over ${span}`)));
+  const speed = speeds(run);
+  card.append(chart(`run:${run.id}`, speed, Math.max(...speed.map((point) => point[1]), 0) * HEADROOM, "samples/s from 0", WHEN[run.condition] || (run.live ? undefined : (span) => `over ${span}`)));
   return keyed(run.id, card);
 }
 
@@ -162,7 +178,7 @@ function gpuCard(gpu, sameName) {
   runs.title = runs.textContent;
   card.append(make("div", "row whole", make("span", "big", percent(gpu.utilization_ratio)), runs));
   if (gpu.alarm) card.append(make("div", "warn", gpu.alarm.id));
-  card.append(chart(past.get(`gpu:${gpu.uuid}`) || [], 1, "use"));
+  card.append(chart(`gpu:${gpu.uuid}`, past.get(`gpu:${gpu.uuid}`) || [], 1, "use"));
   card.append(make("div", "figures small", figure("memory", of(gpu.memory_used_bytes, gpu.memory_total_bytes))));
   const bar = meter(gpu.memory_used_ratio, `memory of GPU ${gpu.index}`);
   if (bar) card.append(bar);
@@ -179,7 +195,7 @@ function hostCard(host) {
   if (host.cpu) row.append(...[figure("CPU", `${percent(host.cpu.utilization_ratio)} of ${host.cpu.cores} cores`), figure("I/O wait", percent(host.cpu.iowait_ratio)), figure("load", number(host.cpu.load_1m))].filter(Boolean));
   if (host.memory) row.append(figure("memory", of(host.memory.used_bytes, host.memory.total_bytes)));
   for (const disk of host.disks) if (visible(disk.busy_ratio)) row.append(figure(disk.name, `${percent(disk.busy_ratio)} busy, ${rate(disk.read_bytes_per_second)} read`));
-  card.append(row, chart(past.get("host") || [], 1, "CPU, 0–100 %"));
+  card.append(row, chart("host", past.get("host") || [], 1, "CPU, 0–100 %"));
   return keyed("host", card);
 }
 
@@ -238,6 +254,7 @@ function draw(snapshot) {
   const title = ["GPUs", names.size === 1 ? [...names][0] : null, snapshot.source.kind === "simulated" && ![...names].join().includes("simulated") ? "simulated" : null];
   section("gpus", title.filter(Boolean).join(" · "), "cards", gpus.filter((gpu) => !idle(gpu)).map(card), gpus.filter(idle).map(card), "idle");
   section("machine", "Host", "cards wide", [hostCard(snapshot.host)]);
+  again();
 }
 
 function take(snapshot) {

@@ -2,6 +2,9 @@
 // Turns the current page into the wanted one without touching what did not change: selection, open lists and
 // focus stay. Children are matched by data-key, otherwise by position.
 
+// Set by the reader, or by a script that knows the page is one.
+const KEPT = ["open", "tabindex"];
+
 function patch(old, fresh) {
   if (old.nodeType !== fresh.nodeType || old.nodeName !== fresh.nodeName) return old.replaceWith(fresh);
   if (old.nodeType !== Node.ELEMENT_NODE) {
@@ -10,7 +13,7 @@ function patch(old, fresh) {
   }
   for (const { name, value } of fresh.attributes) if (name !== "style" && old.getAttribute(name) !== value) old.setAttribute(name, value);
   if (old.style.cssText !== fresh.style.cssText) old.style.cssText = fresh.style.cssText; // the only way the policy allows
-  for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name) && name !== "open") old.removeAttribute(name);
+  for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name) && !KEPT.includes(name)) old.removeAttribute(name);
   patchChildren(old, [...fresh.childNodes]);
   return undefined;
 }

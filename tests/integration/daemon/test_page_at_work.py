@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,10 @@ from tests.integration.daemon.test_runs import train
 
 sync_api = pytest.importorskip("playwright.sync_api")
 pytestmark = pytest.mark.slow
-WIDTHS = (400, 1024, 1600)
+LOOKS = ((400, "dark"), (1024, "light"), (1600, "dark"))
+AXE = "axe-core@4.14.0"
+FAULTS = """async () => (await axe.run()).violations.map(
+  (one) => `${one.id}: ${one.nodes.map((node) => node.target.join(" ")).join(", ")}`)"""
 STEPS = "#runs .figures b >> nth=0"
 SELECT = """() => {
   getSelection().selectAllChildren(document.querySelector("#runs h3"));
@@ -34,6 +39,16 @@ def browser() -> Iterator[Any]:
         opened.close()
 
 
+@pytest.fixture(scope="module")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The script that knows what people with other eyes and hands need of a page."""
+    require_program("npm")
+    folder = tmp_path_factory.mktemp("axe")
+    command = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", str(folder), AXE]
+    subprocess.run(command, check=True, capture_output=True, cwd=folder)
+    return (folder / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
+
+
 class Tab:
     """A page that records every error."""
 
@@ -50,6 +65,18 @@ class Tab:
 
     def fits(self) -> bool:
         return bool(self.page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
+
+    def faults(self, axe: str) -> list[str]:
+        """What keeps somebody from using this view."""
+        self.page.evaluate(axe)
+        return list(self.page.evaluate(FAULTS))
+
+    def pointed(self, chart: str, at: float = 0.5) -> str:
+        """What a chart says at this part of its width."""
+        self.page.locator(chart).scroll_into_view_if_needed()
+        box = self.page.locator(chart).bounding_box()
+        self.page.mouse.move(box["x"] + at * box["width"], box["y"] + box["height"] / 2)
+        return str(self.page.inner_text(".look"))
 
 
 def until_steps(daemon: Daemon, steps: int) -> None:
@@ -75,39 +102,115 @@ def test_a_reader_keeps_what_they_have_selected(tmp_path: Path, browser: Any) ->
             trainer.wait(10)
 
 
-def test_every_page_is_reached_by_links_at_every_width(tmp_path: Path, browser: Any) -> None:
+def test_every_page_is_reached_by_links_at_every_width(tmp_path: Path, browser: Any, axe: str) -> None:
+    """GIVEN a run that is over and one that trains WHEN every view is opened by its link THEN it fits, and
+    neither axe-core nor the browser complains of anything."""
     with Daemon(tmp_path, "--source", "simulated", "--gpus", "8") as daemon:
-        trainer = train(tmp_path / "rings", "toy-1", 0.01, 100_000)
+        assert train(tmp_path / "rings", "toy-1", 0.01, 60).wait(60) == 0
+        trainer = train(tmp_path / "rings", "toy-2", 0.01, 100_000)
         try:
-            until_steps(daemon, 20)
-            for width in WIDTHS:
-                tab = Tab(browser, width, "dark")
+            until_steps(daemon, 100)
+            for width, scheme in LOOKS:
+                tab = Tab(browser, width, scheme)
                 tab.page.goto(daemon.url)
-                tab.page.click("#runs article a")
-                tab.page.wait_for_selector("text=Where every second went")
-                assert tab.fits()
-                tab.page.click("nav a >> text=runs")
-                tab.page.wait_for_selector("h1 >> text=Runs")
-                assert tab.fits()
-                tab.page.click("nav a >> text=now")
-                tab.page.wait_for_selector("#runs article")
-                assert tab.fits() and tab.complaints == []
+                for link, sight in (
+                    ("", "#findings article"),
+                    ("#runs article a", "text=Where every second went"),
+                    ("nav a >> text=runs", "h1 >> text=Runs"),
+                    ("text=compare with previous", "text=The same work?"),
+                    ("nav a >> text=now", "#runs article"),
+                ):
+                    if link:
+                        tab.page.click(link)
+                    tab.page.wait_for_selector(sight)
+                    assert tab.fits() and tab.faults(axe) == [], (width, sight)
+                assert tab.complaints == []
+                tab.page.close()
         finally:
             trainer.kill()
             trainer.wait(10)
 
 
-def test_an_empty_machine_says_how_to_start_and_a_restart_is_survived(tmp_path: Path, browser: Any) -> None:
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def test_charts_answer_who_points_and_pages_outlive_the_daemon(tmp_path: Path, browser: Any) -> None:
+    """GIVEN the live page and that of a run THEN charts tell their values to mouse and keys, show a part of
+    the run, hide what is not ticked. WHEN the daemon goes THEN both say so; WHEN it is back, both go on."""
+    options = ("--source", "simulated", "--gpus", "2", "--listen", f"127.0.0.1:{free_port()}")
+    trainer = train(tmp_path / "rings", "toy-1", 0.01, 100_000)
+    try:
+        with Daemon(tmp_path, *options) as daemon:
+            until_steps(daemon, 700)
+            live, run = Tab(browser), Tab(browser)
+            live.page.goto(daemon.url)
+            live.page.wait_for_selector("#gpus svg.chart")
+            assert "%" in live.pointed("#gpus svg.chart >> nth=0")
+            assert "samples/s" in live.pointed("#runs svg.chart")
+            run.page.goto(f"{daemon.url}/runs/toy-1")
+            told = run.pointed("svg.chart >> nth=0")
+            assert "step" in told and "data 75 %" in told and "median" in told, "of every chart in view"
+            _step_by_keys(run)
+            _hide_a_phase(run)
+            _look_closer(run)
+            daemon.stop()
+            live.page.wait_for_selector(".badge.stale")
+            assert live.page.title().startswith("stale")
+            run.page.wait_for_selector("text=The daemon does not answer")
+        with Daemon(tmp_path, *options):
+            live.page.wait_for_selector(".badge.live")
+            run.page.wait_for_selector("text=The daemon does not answer", state="hidden")
+            for tab in (live, run):
+                faults = [one for one in tab.complaints if "ERR_" not in one]
+                assert faults == [], "only the broken connection itself is said"
+                tab.page.close()
+    finally:
+        trainer.kill()
+        trainer.wait(10)
+
+
+def _step_by_keys(tab: Tab) -> None:
+    chart = tab.page.locator("svg.chart >> nth=1")
+    chart.focus()
+    chart.press("ArrowRight")
+    first = tab.page.inner_text(".look")
+    chart.press("ArrowRight")
+    assert first and tab.page.inner_text(".look") != first
+    chart.press("Escape")
+    assert not tab.page.is_visible(".look")
+
+
+def _hide_a_phase(tab: Tab) -> None:
+    assert tab.page.is_visible("svg.chart .of-1")
+    tab.page.uncheck(".legend input >> nth=0")
+    assert not tab.page.is_visible("svg.chart .of-1") and tab.page.is_visible("svg.chart .of-2")
+
+
+def _look_closer(tab: Tab) -> None:
+    """A drag over the right half shows that half, finer; what was not ticked still is not."""
+    box = tab.page.locator("svg.chart >> nth=0").bounding_box()
+    tab.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 50)
+    tab.page.mouse.down()
+    tab.page.mouse.move(box["x"] + box["width"] - 2, box["y"] + 50, steps=4)
+    tab.page.mouse.up()
+    tab.page.wait_for_selector("text=Show the whole run")
+    assert "from=" in tab.page.url
+    assert float(tab.page.get_attribute("svg.chart >> nth=0", "data-from")) > 0
+    assert not tab.page.is_visible("svg.chart .of-1")
+    tab.page.go_back()
+    tab.page.wait_for_selector("text=Show the whole run", state="hidden")
+
+
+def test_an_empty_machine_says_how_to_start(tmp_path: Path, browser: Any, axe: str) -> None:
     with Daemon(tmp_path, "--source", "none") as daemon:
         tab = Tab(browser)
         tab.page.goto(daemon.url)
         tab.page.wait_for_selector("text=gpumon run -- python train.py")
         assert tab.page.locator(".copy").count() == 1
-        daemon.stop()
-        tab.page.wait_for_selector(".badge.stale")
-        assert tab.page.title().startswith("stale")
-        faults = [one for one in tab.complaints if "ERR_" not in one]
-        assert faults == [], "only the broken connection itself is said"
+        assert tab.faults(axe) == [] and tab.complaints == []
 
 
 def test_a_page_that_is_not_there_is_one_sentence(tmp_path: Path, browser: Any) -> None:
@@ -127,5 +230,6 @@ def test_a_run_that_has_ended_promises_nothing_on_the_page(tmp_path: Path, brows
         tab.page.wait_for_selector("#findings .gain")
         assert trainer.wait(60) == 0
         tab.page.wait_for_selector("#findings >> text=ended; for the next run")
+        assert tab.page.is_visible("#runs article"), "what is over is still shown"
         assert tab.page.locator("#findings article").count() > 0
         assert tab.page.locator("#findings .gain").count() == 0 and tab.complaints == []

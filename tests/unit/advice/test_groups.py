@@ -7,8 +7,9 @@ from msgspec.structs import replace
 
 from monitor.advice.engine import Engine
 from monitor.model import facts
+from monitor.model.finding import Finding, Speedup
 from monitor.model.gpu import Errors
-from monitor.model.groups import numbers
+from monitor.model.groups import grouped, numbers
 from monitor.model.snapshot import Snapshot
 from tests.unit.advice.build import gpu_of, run_of, snapshot_of
 from tests.unit.advice.shapes import starved
@@ -41,6 +42,23 @@ def test_runs_stay_apart_and_what_was_run_again_is_left_out() -> None:
     slow = [group for group in snapshot.groups if group.rule == "input.slow_getitem"]
     assert sorted(group.subject for group in slow) == ["other", "r"]
     assert all(len(group.findings) == 1 for group in snapshot.groups)
+
+
+def test_what_others_do_to_all_runs_is_one_group() -> None:
+    """GIVEN four live runs on cores that somebody else keeps busy THEN it is said once, of all of them, with
+    a gain only if it is the same; a run that is over has its own."""
+    crowded = Finding("compute.contention", "hint", "Others use 97 %", cause="CPU contention", live=True)
+    gains = [Speedup(1.0, 1.2, 1.4)] * 3 + [Speedup(1.0, 1.1, 1.2)]
+    found = [
+        replace(crowded, run=name, subject=name, speedup=gain)
+        for name, gain in zip("abcd", gains, strict=True)
+    ]
+    over = replace(crowded, run="e", subject="e", live=False)
+    live, ended = grouped([*found, over], snapshot_of())
+    assert (live.subject, live.title, live.speedup) == ("a, b and 2 more", "CPU contention", None)
+    assert live.findings == (0, 1, 2, 3) and (ended.subject, ended.title) == ("e", "Others use 97 %")
+    (same,) = grouped(found[:2], snapshot_of())
+    assert same.subject == "a, b" and same.speedup == gains[0]
 
 
 def test_groups_come_in_the_order_of_the_findings() -> None:
