@@ -21,6 +21,7 @@ import sys
 import threading
 import types
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 BASE = list(sys.path)
@@ -213,6 +214,10 @@ def execute(asked: Asked) -> None:
 
 def main() -> None:
     path, executable = sys.argv[1:]
+    if "GPUMON_STANDIN_LIBRARY" in os.environ:
+        sys.path.append(str(Path(__file__).parents[1] / "device" / "runtime"))
+        importlib.import_module("standin.hook").import_torch()
+        sys.path.pop()
     importlib.import_module("torch._dynamo")
     assert len(os.listdir("/proc/self/task")) == 1, "threads do not survive a fork"
     server = Server(path)
