@@ -76,7 +76,7 @@ def test_modules_and_sitecustomize(tmp_path: Path) -> None:
 
 
 def test_what_is_read_at_the_start_is_left_to_the_real_one(tmp_path: Path) -> None:
-    code = "import os; print('server' in open(f'/proc/{os.getpid()}/cmdline').read())"
+    code = "import os; print('warm/ser' 'ver.py' in open(f'/proc/{os.getpid()}/cmdline').read())"
     assert [one[1] for one in both(tmp_path, "-c", code)] == ["False\n", "True\n"], "otherwise it is forked"
     assert [one[1] for one in both(tmp_path, "-c", code, OMP_NUM_THREADS="2")] == ["False\n", "False\n"]
     assert [one[1] for one in both(tmp_path, "-B", "-c", code)] == ["False\n", "False\n"]
