@@ -47,9 +47,11 @@ PATIENCE = 600.0
 
 TIMED = (
     "integration/advice/",
-    *(f"integration/device/test_{name}.py" for name in ("account", "lane", "profile", "scripts", "selftest")),
-    *(f"integration/device/test_{name}.py" for name in ("nvml", "timeline", "trace")),
-    "integration/experiments/",
+    *(
+        f"integration/device/test_{name}.py"
+        for name in ("account", "lane", "scripts", "selftest", "timeline")
+    ),
+    "integration/experiments/test_criticality.py",
     "integration/trainers/test_demo.py",
     "integration/trainers/test_twins.py",
 )

@@ -14,7 +14,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import textwrap
 import time
@@ -97,12 +96,12 @@ def run(
 ) -> Result:
     """Run a script on the device and wait for it. Truth and trace go to `out`, or to a folder that lasts as
     long as this process."""
-    return run_command([sys.executable, str(script), *args], speeds, env=env, out=out, timeout=timeout)
+    return run_command([_python(), str(script), *args], speeds, env=env, out=out, timeout=timeout)
 
 
 def run_code(code: str, speeds: Speeds | None = None) -> Result:
     """Like `run`, for a few lines of Python."""
-    return run_command([sys.executable, "-c", textwrap.dedent(code)], speeds)
+    return run_command([_python(), "-c", textwrap.dedent(code)], speeds)
 
 
 def run_command(
@@ -120,6 +119,12 @@ def run_command(
     done = subprocess.run(command, capture_output=True, text=True, env=full, timeout=timeout, check=False)
     wall = time.monotonic() - begin
     return Result(done.returncode, done.stdout, done.stderr, wall, _truths(folder), folder)
+
+
+def _python() -> str:
+    from tests import warm
+
+    return warm.python_with_device()
 
 
 def _temporary_folder() -> Path:

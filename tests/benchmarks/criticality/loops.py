@@ -156,14 +156,16 @@ class Probed:
         return {one["place"]: one for one in self.report.get("criticality", [])}
 
 
-def probed(folder: Path, loop: Loop, steps: int, budget: float | None, timeout: float) -> Probed:
+def probed(
+    folder: Path, loop: Loop, steps: int, budget: float | None, timeout: float, python: str = sys.executable
+) -> Probed:
     """The loop under `gpumon run --probe`, in an empty folder; the default budget where none is named."""
     (folder / "rings").mkdir(mode=0o700)
     (folder / "train.py").write_text((BEGIN if loop.speeds is None else "") + loop.script)
     share = [] if budget is None else ["--probe-budget", str(budget)]
     options = ["run", "--probe", *share, "--no-live", "--no-summary", "--json", "report.json", "--"]
     done = subprocess.run(
-        [sys.executable, "-m", "monitor.cli.main", *options, sys.executable, "train.py", str(steps)],
+        [sys.executable, "-m", "monitor.cli.main", *options, python, "train.py", str(steps)],
         cwd=folder, env=_environment(folder, loop), capture_output=True, text=True, timeout=timeout,
     )  # fmt: skip
     target = folder / "report.json"

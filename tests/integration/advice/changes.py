@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests import warm
 from tests.conftest import PATIENCE
 
 HEAD = re.compile(r"^@@ (.+):(\d+) @@$")
@@ -112,7 +113,7 @@ the losses of their first steps, or of all of a shorter script."""
 def losses(folder: Path, *scripts: Path, steps: int = 40) -> list[list[float]]:
     """The losses of the first steps of each script."""
     done = subprocess.run(
-        [sys.executable, "-c", LOSSES, str(steps), *map(str, scripts)],
+        [warm.python(), "-c", LOSSES, str(steps), *map(str, scripts)],
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         cwd=folder,
         capture_output=True,
@@ -142,7 +143,7 @@ def report(script: Path, folder: Path, most_steps: int | None = None) -> dict[st
         own["GPUMON_MAX_STEPS"] = str(most_steps)
     command = [sys.executable, "-m", "monitor.cli.main", "run", "--no-summary", "--json", str(target), "--"]
     subprocess.run(
-        [*command, sys.executable, str(script)],
+        [*command, warm.python(), str(script)],
         env={**os.environ, **own, "OMP_NUM_THREADS": "1"},
         cwd=ROOT,
         capture_output=True,

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests import warm
 from tests.conftest import PATIENCE, wait_for
 
 TRAINING = """
@@ -76,7 +77,7 @@ def run(
 def test_forty_steps_are_enough_for_a_verdict_that_names_the_line(
     tmp_path: Path, surroundings: dict[str, str]
 ) -> None:
-    done, report = run(tmp_path, surroundings, sys.executable, str(script(tmp_path, "break")), "60")
+    done, report = run(tmp_path, surroundings, warm.python(), str(script(tmp_path, "break")), "60")
     assert done.returncode == 0
     first = report["findings"][0]
     assert first["id"] == "input.slow_getitem" and first["run"] == report["run"]
@@ -93,7 +94,7 @@ def test_the_line_named_is_the_loops_or_none(tmp_path: Path, surroundings: dict[
     loop = [at for at, line in enumerate(lines, 1) if "total +=" in line or "for k in" in line]
     named = []
     for _ in range(4):
-        _, report = run(tmp_path, surroundings, sys.executable, str(path), "60")
+        _, report = run(tmp_path, surroundings, warm.python(), str(path), "60")
         named += [
             str(one["evidence"].get("hot_line"))
             for one in report["findings"]
@@ -106,7 +107,7 @@ def test_the_line_named_is_the_loops_or_none(tmp_path: Path, surroundings: dict[
 @pytest.mark.slow
 def test_a_crash_keeps_its_exit_code_and_gets_a_report(tmp_path: Path, surroundings: dict[str, str]) -> None:
     path = script(tmp_path, "raise ValueError('bad batch')")
-    done, report = run(tmp_path, surroundings, sys.executable, str(path), "40")
+    done, report = run(tmp_path, surroundings, warm.python(), str(path), "40")
     assert done.returncode == 1 and "bad batch" in done.stderr
     assert report["state"] == "failed" and report["steps"] >= 39
     assert "trend.ended_abnormally" in [finding["id"] for finding in report["findings"]]
@@ -115,7 +116,7 @@ def test_a_crash_keeps_its_exit_code_and_gets_a_report(tmp_path: Path, surroundi
 @pytest.mark.slow
 def test_a_kill_keeps_the_steps_that_were_made(tmp_path: Path, surroundings: dict[str, str]) -> None:
     path = script(tmp_path, "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
-    done, report = run(tmp_path, surroundings, sys.executable, str(path), "40")
+    done, report = run(tmp_path, surroundings, warm.python(), str(path), "40")
     assert done.returncode == 128 + signal.SIGKILL
     assert report["state"] == "killed" and report["steps"] >= 39
 
@@ -129,7 +130,7 @@ def test_a_command_that_never_trains_is_told_so(tmp_path: Path, surroundings: di
 @pytest.mark.slow
 def test_analyze_ends_the_script_after_the_iterations(tmp_path: Path, surroundings: dict[str, str]) -> None:
     path = script(tmp_path, "break")
-    command = gpumon("analyze", "--json", "--iterations", "50", "--", sys.executable, str(path), "100000")
+    command = gpumon("analyze", "--json", "--iterations", "50", "--", warm.python(), str(path), "100000")
     done = subprocess.run(command, env=surroundings, capture_output=True, text=True, timeout=PATIENCE)
     report = json.loads(done.stdout)
     assert done.returncode == 0 and 50 <= report["steps"] <= 70

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from monitor.model.devices import BUSY
-from tests import device
+from tests import device, warm
 from tests.device import Speeds
 
 SCRIPTS = Path(device.__file__).parent / "scripts"
@@ -94,7 +94,7 @@ def watch(case: Case, folder: Path) -> Seen:
     folder.mkdir()
     script.write_text(text.replace(*case.longer))
     command = [sys.executable, "-m", "monitor.cli.main", "run", "--json", str(report), "--"]
-    result = device.run_command([*command, sys.executable, str(script)], case.speeds, out=folder)
+    result = device.run_command([*command, warm.python_with_device(), str(script)], case.speeds, out=folder)
     assert result.returncode == 0, result.stderr
     account, steps = (result.truth["devices"][0][name] for name in ("steady", "steps"))
     idle = sum(account["idle"].values()) / account["seconds"]

@@ -12,7 +12,7 @@ import pytest
 
 from monitor.cli.main import main
 from monitor.model.errors import EXIT_OK
-from tests import device
+from tests import device, warm
 from tests.conftest import wait_for
 from tests.device import Speeds
 from tests.rings import trainer_rings
@@ -36,7 +36,7 @@ def test_a_launch_bound_run_is_named(
     script.write_text(LAUNCH_BOUND)
     command = [sys.executable, "-m", "monitor.cli.main", "run", "--no-summary", "--"]
     env = {**os.environ, "OMP_NUM_THREADS": "1", **device.environment(Speeds())}
-    job = subprocess.Popen([*command, sys.executable, str(script), str(stop)], env=env)
+    job = subprocess.Popen([*command, warm.python_with_device(), str(script), str(stop)], env=env)
     try:
         wait_for(lambda: any(ring.header.head > 3 for ring in trainer_rings(gpumon_dir)))
         target = tmp_path / "trace.json.gz"

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests import device
+from tests import device, warm
 from tests.integration.device.test_lane import ATTEMPTS, SCRIPTS, matrices
 
 POINTS = 0.10
@@ -38,7 +38,17 @@ class Seen:
 
 def watch(late: str, folder: Path) -> Seen:
     path = folder / "report.json"
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    python = warm.python_with_device()
+    launcher = [
+        python,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node",
+        "2",
+        "--no-python",
+        python,
+    ]
     command = [sys.executable, "-m", "monitor.cli.main", "run", "--json", str(path), "--", *launcher]
     result = device.run_command([*command, str(SCRIPTS / "two_ranks.py"), late], matrices(1500), out=folder)
     assert result.returncode == 0, result.stderr[-3000:]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests import device
+from tests import device, warm
 from tests.integration.device.test_lane import ATTEMPTS, POINTS, SCRIPTS, matrices, stopped
 
 SPEEDS = matrices(2000)
@@ -50,7 +50,16 @@ class Seen:
 
 def watch(script: Path, folder: Path, **environment: str) -> Seen:
     path = folder / "report.json"
-    command = [sys.executable, "-m", "monitor.cli.main", "run", "--json", str(path), "--", sys.executable]
+    command = [
+        sys.executable,
+        "-m",
+        "monitor.cli.main",
+        "run",
+        "--json",
+        str(path),
+        "--",
+        warm.python_with_device(),
+    ]
     result = device.run_command([*command, str(script)], SPEEDS, out=folder, env=environment)
     assert result.returncode == 0, result.stderr
     report = json.loads(path.read_text())

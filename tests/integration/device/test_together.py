@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import device
+from tests import device, warm
 from tests.device import Speeds
 
 SCRIPT = Path(device.__file__).parent / "scripts" / "data_bound.py"
@@ -26,7 +26,7 @@ def test_a_watched_run_has_the_device(gpumon_dir: Path, tmp_path: Path, looks_fi
     report, script = tmp_path / "report.json", tmp_path / "looks_first.py"
     script.write_text(LOOKS_FIRST)
     command = [sys.executable, "-m", "monitor.cli.main", "run", "--json", str(report), "--"]
-    started = [sys.executable, str(script if looks_first else SCRIPT)]
+    started = [warm.python_with_device(), str(script if looks_first else SCRIPT)]
     result = device.run_command([*command, *started], Speeds(kernels_us={"mm": 500}))
     assert result.returncode == 0, result.stderr
     assert result.truth["devices"][0]["steady"]["idle"]["data"] > 0

@@ -14,11 +14,11 @@ from monitor.experiments.experiment import Result
 from monitor.experiments.losses import Agreement
 from monitor.experiments.memory import remember
 from monitor.experiments.spread import Ratio
+from tests import warm
 from tests.conftest import PATIENCE
 from tests.unit.sdk.knobs_scripts import FINITE
 
 ROOT = Path(__file__).parents[3]
-WORDS = [sys.executable, "train.py"]
 
 
 @pytest.fixture
@@ -32,9 +32,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def words() -> list[str]:
+    return [warm.python(), "train.py"]
+
+
 def boost() -> subprocess.CompletedProcess[str]:
-    words = [sys.executable, "-m", "monitor.cli.main", "boost", "--", *WORDS]
-    return subprocess.run(words, env=dict(os.environ), capture_output=True, text=True, timeout=PATIENCE)
+    command = [sys.executable, "-m", "monitor.cli.main", "boost", "--", *words()]
+    return subprocess.run(command, env=dict(os.environ), capture_output=True, text=True, timeout=PATIENCE)
 
 
 @pytest.mark.slow
@@ -50,7 +54,7 @@ def test_nothing_verified_is_looked_for_while_it_runs(folder: Path) -> None:
 def test_the_script_runs_to_its_end_with_the_settings(folder: Path) -> None:
     pytest.importorskip("torch")
     arm = Arm({"loader.num_workers": "2", "gc.collect": "off"})
-    remember(WORDS, Result(arm, 4, Ratio(2.0, 1.9, 2.1), "", Agreement("equal"), "identical"), 0.5)
+    remember(words(), Result(arm, 4, Ratio(2.0, 1.9, 2.1), "", Agreement("equal"), "identical"), 0.5)
     done = boost()
     assert done.returncode == 0 and done.stdout == "the end was reached\n", done.stderr
     assert "loader.num_workers=2 gc.collect=off: ×2.0 (1.9–2.1) in trials of" in done.stderr

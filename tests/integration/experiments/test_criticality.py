@@ -6,11 +6,14 @@ How close the slopes come to the truth depends on how quiet the machine is:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from tests.benchmarks.criticality.loops import LOOPS, probed
+from tests import warm
+from tests.benchmarks.criticality.loops import LOOPS, Probed, probed
 from tests.conftest import PATIENCE
 
 pytest.importorskip("torch")
@@ -21,10 +24,29 @@ STEPS = {"side_job": 1800}
 DEFAULT_STEPS = 1400
 
 
+AT_ONCE = 3
+"""They sleep most of the time."""
+Wanted = dict[str, Future[Probed]]
+
+
+def probe(name: str, folder: Path) -> Probed:
+    return probed(folder, LOOPS[name], STEPS.get(name, DEFAULT_STEPS), SOON, PATIENCE, warm.python())
+
+
+@pytest.fixture(scope="module")
+def wanted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wanted]:
+    """The loops of the tests that are run, several at a time, the longest first."""
+    items = (item for item in request.session.items if isinstance(item, pytest.Function))
+    names = [item.callspec.params["name"] for item in items if item.module is request.module]
+    warm.python()
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        ranks_first = sorted(names, key=lambda name: "rank" not in name)
+        yield {name: pool.submit(probe, name, tmp_path_factory.mktemp(name)) for name in ranks_first}
+
+
 @pytest.mark.parametrize("name", [name for name, loop in LOOPS.items() if loop.speeds is None])
-def test_critical_is_told_from_hidden(tmp_path: Path, name: str) -> None:
-    loop = LOOPS[name]
-    found = probed(tmp_path, loop, STEPS.get(name, DEFAULT_STEPS), SOON, PATIENCE)
+def test_critical_is_told_from_hidden(wanted: Wanted, name: str) -> None:
+    loop, found = LOOPS[name], wanted[name].result()
     assert not found.error, found.error
     assert set(found.places) == set(loop.places)
     for one in found.places.values():

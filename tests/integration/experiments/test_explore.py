@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests import warm
 from tests.conftest import PATIENCE
 
 ROOT = Path(__file__).parents[3]
@@ -49,7 +49,7 @@ def losses_of(folder: Path, optimizer: str, *words: str) -> Any:
     (folder / "train.py").write_text(SCRIPT.replace("{optimizer}", optimizer))
     own = {"GPUMON_DIR": str(folder / "rings"), "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        [sys.executable, "train.py", *words], cwd=folder, env=os.environ | own,
+        [warm.python(), "train.py", *words], cwd=folder, env=os.environ | own,
         capture_output=True, text=True, timeout=PATIENCE,
     )  # fmt: skip
     assert done.returncode == 0 and done.stderr == "", done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import re
@@ -46,13 +47,14 @@ def require_kernel() -> None:
 class Notebook:
     """A separate kernel, fed cell by cell."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, rings: Path) -> None:
         import nbformat
         from jupyter_client.manager import KernelManager
         from nbclient import NotebookClient
 
         manager = KernelManager()
         manager.kernel_spec.argv[0] = sys.executable
+        self.rings = rings
         self._new = nbformat.v4.new_code_cell
         self.book = nbformat.v4.new_notebook()
         self.client = NotebookClient(
@@ -77,17 +79,34 @@ class Notebook:
         os.kill(manager.provisioner.pid, signal.SIGINT)
 
 
-@pytest.fixture
-def notebook(tmp_path: Path, gpumon_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Notebook]:
+@contextlib.contextmanager
+def opened(folder: Path) -> Iterator[Notebook]:
     require_kernel()
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    monkeypatch.setenv("GPUMON_STORE", str(tmp_path / "history.db"))
-    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
-    made = Notebook(tmp_path)
-    with made.client.setup_kernel():
-        made.run("%load_ext gpumon")
-        made.run(SET_UP)
+    (rings := folder / "rings").mkdir()
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("PYTHONPATH", str(ROOT))
+        environment.setenv("GPUMON_DIR", str(rings))
+        environment.setenv("GPUMON_STORE", str(folder / "history.db"))
+        environment.setenv("IPYTHONDIR", str(folder / "ipython"))
+        made = Notebook(folder, rings)
+        with made.client.setup_kernel():
+            made.run("%load_ext gpumon")
+            made.run(SET_UP)
+            yield made
+
+
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebook]:
+    with opened(tmp_path_factory.mktemp("notebook")) as made:
         yield made
+
+
+@pytest.fixture
+def notebook(kernel: Notebook) -> Notebook:
+    """The kernel of all tests, with nothing recorded yet."""
+    for path in kernel.rings.iterdir():
+        path.unlink()
+    return kernel
 
 
 def texts(cell: Any, kind: str) -> list[str]:
@@ -112,13 +131,13 @@ def test_a_cell_that_trains_has_a_line_and_its_report(notebook: Notebook) -> Non
     assert [one["text"] for one in cell.outputs if one.output_type == "stream"] == ["mine\n"]
 
 
-def test_every_cell_is_a_run_of_its_own(notebook: Notebook, gpumon_dir: Path) -> None:
+def test_every_cell_is_a_run_of_its_own(notebook: Notebook) -> None:
     first = notebook.run("%%gpumon one\ntrain(20)")
     plain = notebook.run("train(20)\nos.environ.get('GPUMON_RUN_ID')")
     second = notebook.run("%%gpumon two\ntrain(30)")
     assert "20 steps" in report(first) and "30 steps" in report(second)
     assert plain.outputs == []
-    assert sorted(path.name.partition("-")[0] for path in gpumon_dir.glob("*.ring")) == ["one", "two"]
+    assert sorted(path.name.partition("-")[0] for path in notebook.rings.glob("*.ring")) == ["one", "two"]
 
 
 def test_a_cell_that_raises_raises_and_is_reported(notebook: Notebook) -> None:
@@ -129,9 +148,9 @@ def test_a_cell_that_raises_raises_and_is_reported(notebook: Notebook) -> None:
     assert "20 steps" in report(cell) and "ValueError" in report(cell)
 
 
-def test_a_cell_that_is_interrupted_is_reported(notebook: Notebook, gpumon_dir: Path) -> None:
+def test_a_cell_that_is_interrupted_is_reported(notebook: Notebook) -> None:
     def interrupt() -> None:
-        wait_for(lambda: any(one.header.head > 20 for one in trainer_rings(gpumon_dir)))
+        wait_for(lambda: any(one.header.head > 20 for one in trainer_rings(notebook.rings)))
         notebook.interrupt()
 
     thread = threading.Thread(target=interrupt)
@@ -155,11 +174,13 @@ def test_other_magics_and_await_work_inside(notebook: Notebook) -> None:
     assert "20 steps" in report(notebook.run("%%gpumon\n%%time\ntrain(20)"))
 
 
-def test_a_folder_with_our_names_is_no_obstacle(notebook: Notebook, tmp_path: Path) -> None:
-    for name in ("sdk", "monitor"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "__init__.py").write_text("raise ImportError('not for gpumon')")
-    assert "20 steps" in report(notebook.run("%%gpumon\ntrain(20)"))
+def test_a_folder_with_our_names_is_no_obstacle(tmp_path: Path) -> None:
+    """In a kernel of its own, which has imported nothing of ours yet."""
+    with opened(tmp_path) as notebook:
+        for name in ("sdk", "monitor"):
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "__init__.py").write_text("raise ImportError('not for gpumon')")
+        assert "20 steps" in report(notebook.run("%%gpumon\ntrain(20)"))
 
 
 def test_a_monitor_in_the_cell_takes_over(notebook: Notebook) -> None:

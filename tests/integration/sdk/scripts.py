@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests import warm
 from tests.conftest import PATIENCE
 
 ROOT = Path(__file__).parents[3]
@@ -71,8 +72,12 @@ def environment(directory: Path, **extra: str) -> dict[str, str]:
 
 
 def start(script: Path, directory: Path, *words: str, **options: Any) -> subprocess.Popen[str]:
+    """A script that uses torch has it from the start unless another `python` is named."""
     env = environment(directory, **options.pop("env", {}))
-    command = [*options.pop("front", ()), options.pop("python", sys.executable), str(script), *words]
+    python = options.pop("python", None) or (
+        warm.python() if "torch" in script.read_text() else sys.executable
+    )
+    command = [*options.pop("front", ()), python, str(script), *words]
     return subprocess.Popen(
         command,
         env=env,

@@ -171,12 +171,10 @@ class Model(nn.Module):
         return self.layer(x)
 
 model, x = Model(), torch.ones(8, 4)
-added = 0
+compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
+compiled(x)
+before = sum(frames.values())
 for calls in range(64):  # the profile times one event in 64: each of those inside is it once
-    torch._dynamo.reset()
-    compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
-    compiled(x)
-    before = sum(frames.values())
     profile = StepProfile()
     assert profile.start(threading.get_ident(), 10**9)
     for _ in range(calls):
@@ -184,8 +182,7 @@ for calls in range(64):  # the profile times one event in 64: each of those insi
     compiled(x)
     assert profile.on and profile.calls()
     profile.stop()
-    added += sum(frames.values()) - before
-print(added)
+print(sum(frames.values()) - before)
 """
 )
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from sdk import core
+from tests import warm
 from tests.conftest import PATIENCE, require_program
 from tests.integration.sdk.scripts import HEAD, finish, gpumon, write
 from tests.rings import trainer_rings
@@ -41,7 +41,7 @@ def test_the_c_core_is_what_runs_here() -> None:
 
 @pytest.mark.slow
 def test_the_sdks_tests_pass_on_the_python_core() -> None:
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not slow"]
+    command = [warm.python(), "-m", "pytest", "-q", "-x", "-m", "not slow"]
     command += [f"tests/unit/sdk/{name}" for name in TESTS]
     done = subprocess.run(
         command,

@@ -65,7 +65,7 @@ class Job:
         self.folder, self.rings = folder, rings
         self.control = folder / f"control{env.get('RANK', '')}"
         script = write(folder, TRAIN)
-        self.process = start(script, rings, str(self.control), env=env)
+        self.process = start(script, rings, str(self.control), env=env, python=sys.executable)
 
     def say(self, word: str) -> None:
         new = self.control.with_suffix(".new")

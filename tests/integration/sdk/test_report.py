@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests import warm
 from tests.integration.sdk.scripts import AUTO, HEAD, environment, write
 
 FOLDS = (
@@ -50,7 +51,7 @@ def reported(directory: Path, folder: Path, *command: str) -> tuple[str, dict[st
 
 @pytest.mark.slow
 def test_every_training_of_a_command_is_reported(gpumon_dir: Path, tmp_path: Path) -> None:
-    text, report = reported(gpumon_dir, tmp_path, sys.executable, str(write(tmp_path, FOLDS)))
+    text, report = reported(gpumon_dir, tmp_path, warm.python(), str(write(tmp_path, FOLDS)))
     heads = [line for line in text.splitlines() if line.startswith("── gpumon")]
     assert len(heads) == 3 and all("12 steps" in line for line in heads), text
     first, *others = sorted([report["run"], *(one["run"] for one in report["other_trainings"])])
@@ -60,7 +61,7 @@ def test_every_training_of_a_command_is_reported(gpumon_dir: Path, tmp_path: Pat
 
 @pytest.mark.slow
 def test_accumulated_gradients_have_both_rates(gpumon_dir: Path, tmp_path: Path) -> None:
-    text, report = reported(gpumon_dir, tmp_path, sys.executable, str(write(tmp_path, ACCUMULATED)))
+    text, report = reported(gpumon_dir, tmp_path, warm.python(), str(write(tmp_path, ACCUMULATED)))
     assert "20 steps" in text and "micro-batches/s" in text, text
     assert report["micro_batches"] == 4
     both = report["iterations_per_second"], report["micro_batches_per_second"]

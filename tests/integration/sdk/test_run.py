@@ -105,14 +105,15 @@ def test_module_and_shell_script(gpumon_dir: Path, tmp_path: Path) -> None:
 def test_a_users_own_sdk_package_is_not_hidden(gpumon_dir: Path, tmp_path: Path) -> None:
     (tmp_path / "sdk.py").write_text("WHOSE = 'mine'\n")
     script = write(tmp_path, AUTO + "\nimport sdk; main(); print(sdk.WHOSE)\n")
-    done = finish(script, gpumon_dir, front=gpumon())
+    done = finish(script, gpumon_dir, front=gpumon(), python=sys.executable)
     assert done.stdout.split()[-1] == "mine", done.stderr
     assert len(trainer_rings(gpumon_dir)) == 1
 
 
 @pytest.mark.slow
 def test_failing_script_is_a_failed_run(gpumon_dir: Path, tmp_path: Path) -> None:
-    done = finish(write(tmp_path, AUTO + "\nmain(); raise ValueError('boom')\n"), gpumon_dir, front=gpumon())
+    script = write(tmp_path, AUTO + "\nmain(); raise ValueError('boom')\n")
+    done = finish(script, gpumon_dir, front=gpumon(), python=sys.executable)
     assert done.returncode == 1 and "ValueError: boom" in done.stderr
     (found,) = trainer_rings(gpumon_dir)
     assert found.header.state == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,7 @@ print("done", nn.Module.__init__.__name__, DataLoader.__init__.__name__, wrapped
 @pytest.mark.parametrize("first", ["data", "model"])
 def test_set_up_is_split(gpumon_dir: Path, tmp_path: Path, first: str) -> None:
     write(tmp_path, "import time\ntime.sleep(0.4)\n", "slow_module.py")
-    done = finish(write(tmp_path, SCRIPT), gpumon_dir, first, front=gpumon())
+    done = finish(write(tmp_path, SCRIPT), gpumon_dir, first, front=gpumon(), python=sys.executable)
     assert done.stdout.strip() == "done __init__ __init__ False", done.stderr
     (found,) = trainer_rings(gpumon_dir)
     setup = found.config["setup"]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests import warm
 from tests.conftest import PATIENCE
 from tests.integration.sdk.scripts import AUTO, HEAD, environment, finish, gpumon, write
 from tests.rings import trainer_rings, worker_rings
@@ -64,9 +64,9 @@ def test_two_ranks_under_torchrun(gpumon_dir: Path, tmp_path: Path) -> None:
         "dist.destroy_process_group()\n"
     )
     script = write(tmp_path, text)
-    command = [*gpumon("--name", "pair"), sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    command = [*gpumon("--name", "pair"), warm.python(), "-m", "torch.distributed.run", "--standalone"]
     done = subprocess.run(
-        [*command, "--nproc_per_node", "2", str(script)],
+        [*command, "--nproc_per_node", "2", "--no-python", warm.python(), str(script)],
         env=environment(gpumon_dir), capture_output=True, text=True, timeout=PATIENCE,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

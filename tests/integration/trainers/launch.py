@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 
+from tests import warm
 from tests.conftest import PATIENCE
 
 TINY: dict[str, tuple[str, ...]] = {
@@ -20,12 +20,16 @@ TINY: dict[str, tuple[str, ...]] = {
     "graph": ("--synthetic_size=0.05", "--window_size=12", "--time_k=3", "--hidden_channels=8"),
     "sequence": ("--synthetic_size=0.02", "--sequence_length=10", "--hidden_size=8", "--batch_size=32"),
 }
-TORCHRUN = ("-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone")
+
+
+def torchrun() -> tuple[str, ...]:
+    """What two ranks are started with, before `tiny`."""
+    return ("-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone", "--no-python", warm.python())
 
 
 def start(*words: str, **options: object) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
+        [warm.python(), *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
     )  # type: ignore[call-overload,no-any-return]
 
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from tests.conftest import wait_for
-from tests.integration.trainers.launch import TINY, TORCHRUN, finish, start, tiny
+from tests.integration.trainers.launch import TINY, finish, start, tiny, torchrun
 from trainers import RECIPES
 from trainers.engine import checkpoint
 
@@ -84,7 +84,7 @@ def test_ctrl_c_saves_and_a_second_run_goes_on_bit_by_bit(tmp_path: Path) -> Non
 @pytest.mark.slow
 def test_two_ranks_train_like_one(tmp_path: Path, gpumon_dir: Path) -> None:
     words = tiny("tcn", "--epochs=2", "--quiet")
-    both = start(*TORCHRUN, *words, f"--out={tmp_path / 'two'}")
+    both = start(*torchrun(), *words, f"--out={tmp_path / 'two'}")
     code, out, err = finish(both)
     assert code == 0, err
     assert len(out.strip().splitlines()) == 1  # rank 0 speaks

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.integration.trainers.launch import TORCHRUN, finish, start, tiny
+from tests.integration.trainers.launch import finish, start, tiny, torchrun
 from trainers import RECIPES
 from trainers.engine import checkpoint
 
@@ -31,7 +31,7 @@ def both(recipe: str, folder: Path, *words: str) -> tuple[dict[str, float], dict
     for place in (cold, alone):
         place.mkdir()
     words = ("--epochs=2", "--validation_interval=1", *QUIET, *words)
-    two = run(*TORCHRUN, *tiny(recipe, *words, f"--out={cold}"), cwd=cold)
+    two = run(*torchrun(), *tiny(recipe, *words, f"--out={cold}"), cwd=cold)
     one = run(*tiny(recipe, *words, f"--out={alone}"), cwd=alone)
     return two, one
 
@@ -60,7 +60,7 @@ def test_shards_train_like_one_process_and_go_on(recipe: str, tmp_path: Path) ->
     two.mkdir()
     run(*tiny(recipe, *words, "--epochs=2", f"--out={one}"), cwd=tmp_path)
     # WHEN the same run is cut over two ranks, and stops and goes on in between
-    sharded = (*TORCHRUN, *tiny(recipe, *words, "--parallel=fsdp", f"--out={two}"))
+    sharded = (*torchrun(), *tiny(recipe, *words, "--parallel=fsdp", f"--out={two}"))
     run(*sharded, "--epochs=1", cwd=two)
     run(*sharded, "--epochs=2", "--resume=auto", cwd=two)
     # THEN both end with the same whole model
@@ -82,7 +82,7 @@ def test_ranks_shrink_their_batch_together_before_memory_runs_out(tmp_path: Path
         "sys.meta_path.insert(0, Full())\n"
     )
     words = tiny("tcn", "--epochs=4", "--use_memory_optimizer", *QUIET, f"--out={tmp_path}")
-    code, out, err = finish(start(*TORCHRUN, *words, env=with_path(tmp_path)))
+    code, out, err = finish(start(*torchrun(), *words, env=with_path(tmp_path)))
     assert code == 0, err
     assert json.loads(out)["memory_halvings"] >= 1
 

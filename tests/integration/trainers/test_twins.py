@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
@@ -16,6 +15,7 @@ import pytest
 from monitor.client import Client
 from monitor.demo.stage import Props, Stage
 from monitor.model.finding import Finding
+from tests import warm
 from tests.conftest import PATIENCE, wait_for
 
 TWINS = {
@@ -72,7 +72,7 @@ def test_the_cause_is_named(recipe: str, stage: Stage) -> None:
 def training(stage: Stage, recipe: str, options: tuple[str, ...]) -> Iterator[subprocess.Popen[bytes]]:
     """The naive twin, for as long as somebody looks at it."""
     common = ("--synthetic", "--rung=naive", "--epochs=100000", "--validation_interval=100000", "--quiet")
-    words = [sys.executable, "-m", f"trainers.{recipe}", *common, *options, f"--run_name={recipe}"]
+    words = [warm.python(), "-m", f"trainers.{recipe}", *common, *options, f"--run_name={recipe}"]
     child = stage.start([*words, f"--out={stage.folder / 'out'}"], recipe)
     try:
         yield child

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from monitor.advice.engine import Engine
@@ -193,9 +193,6 @@ snapshots = st.builds(
 )
 
 
-@settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
 @given(st.lists(snapshots, min_size=1, max_size=3))
 def test_no_snapshot_breaks_the_engine(given_snapshots: list[Snapshot]) -> None:
     engine = Engine()

@@ -16,7 +16,7 @@ from monitor.model.run import LoaderTimes, Phase, Rank, Run, Stall, Times
 from monitor.model.snapshot import Snapshot
 from tests.unit.advice.test_rules import CASES
 
-NOISE, ROUNDS, SAME = 0.03, 200, 0.95
+NOISE, ROUNDS, SAME = 0.03, 100, 0.95
 
 
 class Noise:

@@ -6,7 +6,7 @@ import struct
 import tempfile
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from monitor.model.snapshot import encode
@@ -28,7 +28,6 @@ places = st.one_of(
 )
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(places, words), max_size=12), st.booleans())
 def test_no_word_anywhere_hurts(changes: list[tuple[int, int]], while_followed: bool) -> None:
     with tempfile.TemporaryDirectory() as name:

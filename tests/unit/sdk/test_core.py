@@ -50,7 +50,7 @@ OPERATIONS = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(loop=st.lists(st.tuples(OPERATIONS, st.sampled_from([0, 1, 700, 10**6, 2 * 10**7])), max_size=120))
 def test_the_same_calls_make_the_same_records(
     native: ModuleType, monkeypatch: pytest.MonkeyPatch, loop: list[tuple[tuple[Any, ...], int]]
@@ -257,7 +257,7 @@ def play(auto: Any, what: str, *args: Any) -> Any:
     return getattr(auto, what)(*args, *more)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(loop=st.lists(st.tuples(EVENTS, st.sampled_from([0, 1, 700, 2 * 10**7])), max_size=120))
 def test_the_same_events_make_the_same_steps(
     native: ModuleType, monkeypatch: pytest.MonkeyPatch, loop: list[tuple[tuple[Any, ...], int]]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any, get_args
 
@@ -13,6 +12,7 @@ import pytest
 
 from monitor.model.finding import Effect
 from sdk.knobs.catalog import KNOBS
+from tests import warm
 from tests.conftest import PATIENCE
 from tests.unit.sdk.knobs_scripts import PLAIN, RANDOM_SAMPLES, STUBBORN
 
@@ -49,7 +49,7 @@ class Scripts:
             "GPUMON_TRIAL": json.dumps(trial | {"folder": str(folder)}),
         }
         done = subprocess.run(
-            [sys.executable, "train.py"], cwd=folder, env=environment, capture_output=True, text=True,
+            [warm.python(), "train.py"], cwd=folder, env=environment, capture_output=True, text=True,
             timeout=PATIENCE,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr

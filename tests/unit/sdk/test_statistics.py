@@ -25,7 +25,6 @@ SHARES = (0.5, 0.95, 0.99)
 PHASES = (DATA, FORWARD, BACKWARD, VALIDATE, CHECKPOINT, 12)
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(st.integers(1, 10**15), min_size=1, max_size=300), st.integers(0, 300))
 def test_quantiles_are_within_one_per_cent_however_values_are_grouped(values: list[int], cut: int) -> None:
     whole, first, rest = Distribution(), Distribution(), Distribution()

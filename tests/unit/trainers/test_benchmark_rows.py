@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
+
+from tests import warm
 
 PROGRAM = """
 import json, sys
+sys.executable = sys.argv[2]  # the rows have torch from the start too
 from contextlib import closing
 from pathlib import Path
 from tests.benchmarks.trainers import measure
@@ -42,7 +44,7 @@ print(json.dumps(found))
 
 def test_rows_run_apart_and_agree(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(tmp_path)],
+        [warm.python(), "-c", PROGRAM, str(tmp_path), warm.python()],
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,

@@ -6,6 +6,7 @@ torch.
 """
 
 import ctypes
+import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
@@ -14,8 +15,10 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from types import ModuleType
+from typing import Any
 
 NATIVE = "gpumon_standin"
+SPEEDS: dict[str, Any] = {}
 
 
 class _Finder(importlib.abc.MetaPathFinder):
@@ -60,16 +63,31 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 def wait_for_torch() -> None:
+    if NATIVE in sys.modules:  # forked where torch has the device already
+        _read_speeds()
+        sys.modules[NATIVE].configure(SPEEDS)
     sys.meta_path.insert(0, _Finder({"torch._C": _add_device, "torch": _add_marks}))
+
+
+def import_torch() -> None:
+    """With the device, for processes forked from this one: each reads its speeds and sets its marks."""
+    sys.meta_path.insert(0, finder := _Finder({"torch._C": _add_device}))
+    importlib.import_module("torch")
+    sys.meta_path.remove(finder)
+
+
+def _read_speeds() -> None:
+    SPEEDS.clear()
+    SPEEDS.update(json.loads(os.environ["GPUMON_STANDIN_SPEEDS"]))
 
 
 def _add_device(torch_c: ModuleType) -> None:
     from standin import cuda
 
-    speeds = json.loads(os.environ["GPUMON_STANDIN_SPEEDS"])
+    _read_speeds()
     native = _load(os.environ["GPUMON_STANDIN_LIBRARY"])
-    native.install(speeds)
-    cuda.attach(torch_c, native, speeds)
+    native.install(SPEEDS)
+    cuda.attach(torch_c, native, SPEEDS)
 
 
 def _load(path: str) -> ModuleType:

@@ -166,7 +166,7 @@ COMPUTE = st.lists(st.tuples(LENGTHS, LENGTHS, st.booleans()), max_size=4)
     phases=st.lists(st.tuples(st.sampled_from(PHASES[1:]), COMPUTE), min_size=1, max_size=6),
     committed_first=st.booleans(),
 )
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_random_programs(
     monkeypatch: pytest.MonkeyPatch,
     wait: int,
