@@ -177,7 +177,7 @@ def rows(ladder: Ladder) -> list[Row]:
     found += [document, Row(WITH_WORKERS, "S0.4 S1.2 S4.3", {"rung": "document"})]
     for item in items:
         if item.rung == "best":
-            needs = ",+resident" if item.name in ("dense", "neighbour_sums") else ""
+            needs = ",+resident" if ladder.name == "graph" and item.measured else ""
             options = {**document.options, "ablate": f"+{item.name}{needs}"}
             found.append(Row(f"document + {item.text}", item.seed, options))
     return [*found, best, *ladder.extra]

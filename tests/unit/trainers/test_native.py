@@ -1,0 +1,158 @@
+"""The kernels in C: values and gradients of the library's, at odd sizes, in threads, and without a compiler."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from tests.unit.trainers.helpers import make
+from trainers import native
+from trainers.datasets import knn
+from trainers.graph.model import GraphLayer
+from trainers.graph.native_layer import Near
+from trainers.tcn.model import ImplicitStateTcn
+from trainers.tuning.lstm_native import lstm
+from trainers.tuning.winograd import Conv3x3
+
+needs_compiler = pytest.mark.skipif(native.library() is None, reason="no C compiler, or no AVX2")
+
+
+@pytest.fixture(params=[1, 2])
+def threads(request: pytest.FixtureRequest) -> Iterator[int]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(before)
+
+
+def assert_same(found: Sequence[Tensor], expected: Sequence[Tensor]) -> None:
+    for one, two in zip(found, expected, strict=True):
+        assert one.shape == two.shape
+        assert torch.allclose(one, two, rtol=1e-4, atol=1e-5 * float(two.abs().max() + 1e-6))
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("batch", "time", "columns", "levels"), [(5, 50, 6, 4), (1, 2, 1, 3), (3, 7, 2, 0), (2, 29, 40, 2)]
+)
+def test_the_stack_of_convolutions(batch: int, time: int, columns: int, levels: int, threads: int) -> None:
+    torch.manual_seed(0)
+    width = 2 * native.panel()
+    plain = ImplicitStateTcn(columns, 2, width, levels)
+    fast = ImplicitStateTcn(columns, 2, width, levels, "native")
+    fast.load_state_dict(plain.state_dict())
+    inputs, upstream = torch.randn(batch, time, columns), torch.randn(batch, time, 2)
+    outs = [model(inputs) for model in (fast, plain)]
+    assert_same(outs[:1], outs[1:])
+    assert_same(
+        *(
+            torch.autograd.grad(out, list(model.parameters()), upstream)
+            for out, model in zip(outs, (fast, plain), strict=True)
+        )
+    )
+
+
+@needs_compiler
+@pytest.mark.parametrize(("batch", "steps", "columns"), [(29, 11, 8), (1, 1, 1), (3, 2, 17), (12, 5, 3)])
+def test_the_lstm(batch: int, steps: int, columns: int, threads: int) -> None:
+    torch.manual_seed(0)
+    layer = nn.LSTM(columns, 2 * native.panel(), batch_first=True)
+    x, weights = 3 * torch.randn(batch, steps, columns), list(layer.parameters())
+    fast, plain = lstm(layer, x), layer(x)[0]
+    upstream = torch.randn_like(plain)
+    assert torch.allclose(fast, plain, atol=2e-7 * 10)
+    assert_same(*(torch.autograd.grad(out, weights, upstream) for out in (fast, plain)))
+
+
+@needs_compiler
+def test_the_lstms_functions_far_out_near_zero_and_for_nan() -> None:
+    layer = nn.LSTM(1, native.panel(), batch_first=True)
+    for value in (0.0, 1e-6, 1e-3, 0.5, 30.0, 1e4, -1e4, float("nan")):
+        x = torch.full((1, 3, 1), value)
+        assert torch.allclose(lstm(layer, x), layer(x)[0], rtol=1e-5, atol=1e-7, equal_nan=True)
+
+
+@needs_compiler
+@pytest.mark.parametrize(("batch", "nodes", "k"), [(3, 7, 2), (1, 2, 1), (5, 30, 8)])
+def test_a_graph_layer(batch: int, nodes: int, k: int, threads: int) -> None:
+    torch.manual_seed(0)
+    width = 2 * native.panel()
+    near = torch.rand(batch, nodes, nodes).topk(k).indices.to(torch.int16)
+    layer, h = GraphLayer(width), torch.randn(batch, nodes, width, requires_grad=True)
+    outs = [layer(h, graph, k) for graph in (Near(near), knn.adjacency_of(near))]
+    assert_same(outs[:1], outs[1:])
+    inputs, upstream = [h, *layer.parameters()], torch.randn(batch, nodes, width)
+    assert_same(*(torch.autograd.grad(out, inputs, upstream) for out in outs))
+    x = torch.randn(batch, nodes, 3)
+    assert_same([Near(near).means(x)], [torch.bmm(knn.adjacency_of(near), x)])
+
+
+WIDE = {"tcn": {"channels": 32}, "sequence": {"hidden_size": 32}, "graph": {"hidden_channels": 64}}
+
+
+@needs_compiler
+@pytest.mark.parametrize("recipe", WIDE)
+def test_training_gives_the_losses_of_the_naive_rung(recipe: str, tmp_path: Path) -> None:
+    fast = make(recipe, tmp_path, **WIDE[recipe], products="native")
+    assert fast.recipe.on("native")
+    naive = make(recipe, tmp_path, **WIDE[recipe], rung="naive")
+    assert fast.train_steps(8).losses == pytest.approx(naive.train_steps(8).losses, rel=2e-6)
+
+
+@pytest.mark.parametrize("recipe", WIDE)
+def test_without_a_compiler_the_library_does_it(
+    recipe: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("CC", "")
+    native.library.cache_clear()
+    try:
+        assert not native.fits(32)
+        plain = make(recipe, tmp_path, **WIDE[recipe], products="native")
+        assert len(plain.train_steps(2).losses) == 2
+    finally:
+        native.library.cache_clear()
+
+
+@needs_compiler
+def test_a_compiler_that_fails_and_a_full_cache_are_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = tmp_path / "cc"
+    broken.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+    broken.chmod(0o755)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    try:
+        for compiler, cache in ((str(broken), tmp_path / "cache"), (os.environ.get("CC", "cc"), broken)):
+            monkeypatch.setenv("CC", compiler)
+            monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+            native.library.cache_clear()
+            assert native.library() is None
+    finally:
+        native.library.cache_clear()
+
+
+@needs_compiler
+@pytest.mark.parametrize(("rows", "columns"), [(8, 8), (7, 6), (1, 1), (2, 3), (21, 34)])
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_a_convolution_with_fewer_products(rows: int, columns: int, outputs: int, threads: int) -> None:
+    torch.manual_seed(0)
+    unit = native.panel() // 2
+    plain, fast = (Conv3x3(unit, outputs * unit, native_kernels) for native_kernels in (False, True))
+    fast.load_state_dict(plain.state_dict())
+    assert fast.native and not plain.native
+    x = torch.randn(3, unit, rows, columns, requires_grad=True)
+    outs = [layer(x) for layer in (fast, plain)]
+    assert_same(outs[:1], outs[1:])
+    upstream = torch.randn_like(outs[1])
+    assert_same(
+        *(
+            torch.autograd.grad(out, [x, layer.weight], upstream)
+            for out, layer in zip(outs, (fast, plain), strict=True)
+        )
+    )

@@ -1,0 +1,64 @@
+"""An LSTM layer in one call, a few sequences at a time: see trainers/native/lstm.c."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from trainers import native
+
+
+class Lstm(torch.autograd.Function):
+    """(batch, steps, columns) → states (batch, steps, hidden). No gradient flows to x."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, to_gates: Tensor, recurrent: Tensor, bias: Tensor, other_bias: Tensor
+    ) -> Tensor:
+        x, (batch, steps, columns), hidden = x.contiguous(), x.shape, recurrent.shape[1]
+        weight, both = _panels(torch.cat([recurrent, to_gates], dim=1).T), bias + other_bias
+        gates = x.new_empty(batch, steps, 4 * hidden)
+        cells, states = x.new_empty(2, batch, steps, hidden)
+        sizes = steps, columns, hidden
+
+        def some(_: int, first: int, last: int) -> None:
+            native.call("lstm_forth", x, weight, both, gates, cells, states, first, last, *sizes)
+
+        native.shared_out(batch, some)
+        ctx.save_for_backward(x, recurrent, gates, cells, states)
+        return states
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        x, recurrent, gates, cells, states = ctx.saved_tensors
+        (batch, steps, columns), hidden = x.shape, recurrent.shape[1]
+        gradient, turned, threads = gradient.contiguous(), _panels(recurrent), native.thread_count(batch)
+        sums = x.new_zeros(threads, hidden + columns + 1, 4 * hidden)
+        scratch = x.new_empty(threads, native.lstm_scratch(steps, hidden))
+
+        def some(thread: int, first: int, last: int) -> None:
+            mine = sums[thread].split([hidden, columns, 1])
+            sizes = first, last, steps, columns, hidden
+            native.call(
+                "lstm_back", x, turned, gates, cells, states, gradient, *mine, scratch[thread], *sizes
+            )
+
+        native.shared_out(batch, some)
+        recurrent, to_gates, bias = sums.sum(0).T.split([hidden, columns, 1], dim=1)
+        return None, to_gates.contiguous(), recurrent.contiguous(), bias.flatten(), bias.flatten()
+
+
+def _panels(weight: Tensor) -> Tensor:
+    """(terms, outputs) → (panel, term, output of the panel)."""
+    panel = native.panel()
+    return weight.reshape(len(weight), -1, panel).transpose(0, 1).contiguous()
+
+
+def lstm(layer: nn.LSTM, x: Tensor) -> Tensor:
+    """All states of a one-layer LSTM that begins with zeros."""
+    states: Tensor = Lstm.apply(  # type: ignore[no-untyped-call]
+        x, layer.weight_ih_l0, layer.weight_hh_l0, layer.bias_ih_l0, layer.bias_hh_l0
+    )
+    return states
