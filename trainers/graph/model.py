@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
+from trainers.graph import native_encoder
 from trainers.graph.layer import Neighbours, first_graph_layer, listed_graph_layer
 from trainers.graph.native_layer import Near, native_graph_layer
 from trainers.graph.options import GraphConfig
@@ -59,20 +60,20 @@ class LeanEncoderLayer(nn.TransformerEncoderLayer):
 class GraphForecaster(nn.Module):
     """Encoder – transformer – decoder over the steps of a window; forecasts the next step."""
 
-    def __init__(self, channels: int, config: GraphConfig, lean: bool = False) -> None:
+    def __init__(
+        self, channels: int, config: GraphConfig, lean: bool = False, kernels: bool = False
+    ) -> None:
         super().__init__()
         width, light = config.hidden_channels, config.use_optimized_model
+        inner = width // 2 if light else 4 * width
+        encoder = LeanEncoderLayer if lean else nn.TransformerEncoderLayer
+        if kernels and native_encoder.fits(width, config.attention_heads, inner):
+            encoder = native_encoder.NativeEncoderLayer
         self.k, self.checkpointing = config.time_k, config.use_gradient_checkpoint
         self.lift = nn.Linear(channels, width)
         self.encoder = nn.ModuleList(GraphLayer(width) for _ in range(config.encoder_layers))
         self.transformer = nn.ModuleList(
-            (LeanEncoderLayer if lean else nn.TransformerEncoderLayer)(
-                width,
-                config.attention_heads,
-                width // 2 if light else 4 * width,
-                dropout=0.0,
-                batch_first=True,
-            )
+            encoder(width, config.attention_heads, inner, dropout=0.0, batch_first=True)
             for _ in range(config.transformer_layers)
         )
         distinct = 1 if light else config.decoder_layers

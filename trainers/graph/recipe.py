@@ -47,7 +47,7 @@ class GraphRecipe(Recipe[GraphConfig]):
             name="native",
             seed="beyond",
             rung="best",
-            text="a graph layer in one C kernel (on a CPU)",
+            text="graph and transformer layers in C (on a CPU)",
             measured=True,
         ),
         rungs.Optimization(
@@ -151,7 +151,9 @@ class GraphRecipe(Recipe[GraphConfig]):
         return self.on("native") and self.plain and native.fits(self.config.hidden_channels)
 
     def build_model(self) -> nn.Module:
-        return GraphForecaster(self.channels, self.config, lean=self.on("lean_attention"))
+        return GraphForecaster(
+            self.channels, self.config, lean=self.on("lean_attention"), kernels=self._native
+        )
 
     def loss(self, model: nn.Module, batch: Batch) -> Tensor:
         error: Tensor = model(batch["x"], graph_of(batch, self.device)).float() - batch["y"]

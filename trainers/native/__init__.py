@@ -26,6 +26,8 @@ FLAGS = {
     "AVX512": ("-mavx512f", "-mavx512dq", "-mavx512vl", "-mavx2", "-mfma", "-mprefer-vector-width=512"),
 }
 """By what torch itself may use of the CPU."""
+NUMBERS = ("lanes", "panel", "lstm_scratch", "winograd_scratch", "encoder_kept", "encoder_scratch")
+"""Functions that return one."""
 PATIENCE = 120
 """Seconds for the compiler."""
 
@@ -41,7 +43,7 @@ def library() -> ctypes.CDLL | None:
         found = ctypes.CDLL(str(_built(compiler, flags)))
     except (OSError, subprocess.SubprocessError):
         return None
-    for name in ("lanes", "panel", "lstm_scratch", "winograd_scratch"):
+    for name in NUMBERS:
         getattr(found, name).restype = ctypes.c_long
     return found
 
@@ -65,7 +67,7 @@ def _built(compiler: str, flags: Sequence[str]) -> Path:
 
 def fits(width: int, *, panels: bool = False) -> bool:
     """Whether the kernels are there and take layers of this width."""
-    return library() is not None and width % _number("panel" if panels else "lanes") == 0
+    return library() is not None and width % number("panel" if panels else "lanes") == 0
 
 
 def call(name: str, *arguments: Tensor | Sequence[Tensor] | int) -> None:
@@ -103,20 +105,8 @@ def _pool(process: int, threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix=f"kernels-{process}")
 
 
-def panel() -> int:
-    """Width of a panel of packed weights."""
-    return _number("panel")
-
-
-def lstm_scratch(steps: int, hidden: int) -> int:
-    return _number("lstm_scratch", steps, hidden)
-
-
-def winograd_scratch(inputs: int, outputs: int) -> int:
-    return _number("winograd_scratch", inputs, outputs)
-
-
-def _number(name: str, *arguments: int) -> int:
+def number(name: str, *arguments: int) -> int:
+    """A size the kernels know: of a panel of packed weights, of the room they need."""
     found = library()
     assert found is not None, "ask `fits` first"
     return int(getattr(found, name)(*map(ctypes.c_long, arguments)))

@@ -7,8 +7,9 @@
 
    weights[n] is (tap, in, out), turned[n] is (tap, out, in); tap 0 looks 2·dilation back, tap 2 at now. */
 
-#include <string.h>
+#include <stddef.h>
 
+#include "functions.h"
 #include "tile.h"
 
 #define TAPS 3
@@ -72,10 +73,11 @@ INLINE void masked(const float *upstream, const float *out, long count, float *g
 
 long lanes(void) { return LANES; }
 
-/* kept: (1 + 2·levels) activations, each (samples, time, width). */
+/* kept: (1 + 2·levels) activations, each (samples, time, width). The head is (outputs, width). */
 void causal_forth(
-    const float *inputs, long columns, const float **weights, const float **biases, float **kept, long first,
-    long last, long time, long width, long levels)
+    const float *inputs, long columns, const float **weights, const float **biases, const float *head,
+    const float *head_bias, float **kept, float *out, long first, long last, long time, long width, long levels,
+    long outputs)
 {
     for (long sample = first; sample < last; sample++) {
         long at = sample * time * width;
@@ -86,20 +88,26 @@ void causal_forth(
             forth(x, width, weights[one], width, time, dilation, biases[one], 0, kept[one] + at);
             forth(kept[one] + at, width, weights[two], width, time, dilation, biases[two], x, kept[two] + at);
         }
+        for (long step = sample * time; step < (sample + 1) * time; step++)
+            for (long n = 0; n < outputs; n++)
+                out[step * outputs + n] =
+                    head_bias[n] + dot(kept[2 * levels] + step * width, head + n * width, width);
     }
 }
 
 /* Adds to to_weights and to_biases; scratch has room for three activations of a sample. */
 void causal_back(
-    const float *inputs, long columns, const float **turned, const float **kept, const float *upstream,
-    float **to_weights, float **to_biases, float *scratch, long first, long last, long time, long width,
-    long levels)
+    const float *inputs, long columns, const float **turned, const float *head, const float **kept,
+    const float *upstream, float **to_weights, float **to_biases, float *to_head, float *scratch, long first,
+    long last, long time, long width, long levels, long outputs)
 {
     long size = time * width;
     float *flow = scratch, *gradient = scratch + size, *inner = scratch + 2 * size;
     for (long sample = first; sample < last; sample++) {
         long at = sample * size;
-        memcpy(flow, upstream + at, size * sizeof(float));
+        const float *given = upstream + sample * time * outputs;
+        rows_times(time, given, outputs, head, width, NULL, NULL, flow);
+        weigh(given, outputs, kept[2 * levels] + at, width, time, to_head);
         for (long level = levels - 1; level >= 0; level--) {
             long one = 1 + 2 * level, two = one + 1, dilation = 1L << level;
             masked(flow, kept[two] + at, size, flow); /* reaches x through the residual as well */

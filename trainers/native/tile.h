@@ -2,6 +2,8 @@
 
    Vectors are the compiler's own (GCC, Clang), as wide as the flags let them be; no instruction is named. */
 
+#pragma once
+
 #define INLINE static inline __attribute__((always_inline))
 
 #ifdef __AVX512F__

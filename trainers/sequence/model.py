@@ -7,7 +7,7 @@ import contextlib
 import torch
 from torch import Tensor, nn
 
-from trainers.tuning.lstm_native import lstm
+from trainers.tuning.lstm_native import attention, lstm
 
 
 class AttentionLstm(nn.Module):
@@ -34,17 +34,18 @@ class AttentionLstm(nn.Module):
         nn.init.zeros_(self.head.bias)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        states = self._states(x)
+        context, weight = self._in_kernels(x) if self.native else self._in_steps(x)
+        return x[:, -1:, self.target] + self.head(context), weight
+
+    def _in_steps(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        with torch.autocast(x.device.type, enabled=False) if self.float32_lstm else contextlib.nullcontext():
+            states, _ = self.lstm(x)
         weight = self.score(states).softmax(dim=1)
         if self.pooled:  # one product; the plain form writes all weighted states first, forth and back
             context = torch.bmm(weight.transpose(1, 2), states).squeeze(1)
         else:
             context = (weight * states).sum(dim=1)
-        return x[:, -1:, self.target] + self.head(context), weight.squeeze(-1)
+        return context, weight.squeeze(-1)
 
-    def _states(self, x: Tensor) -> Tensor:
-        if self.native:
-            return lstm(self.lstm, x)
-        with torch.autocast(x.device.type, enabled=False) if self.float32_lstm else contextlib.nullcontext():
-            states: Tensor = self.lstm(x)[0]
-        return states
+    def _in_kernels(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return attention(self.score[0], self.score[2], lstm(self.lstm, x))

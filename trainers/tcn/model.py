@@ -34,7 +34,7 @@ class CausalConv(nn.Conv1d):
 class ImplicitStateTcn(nn.Module):
     """(batch, time, inputs) → (batch, time, state).
 
-    native: all convolutions in one call, see `trainers.tuning.causal_native`; again the same weights.
+    native: all layers in one call, see `trainers.tuning.causal_native`; again the same weights.
     """
 
     def __init__(
@@ -49,12 +49,14 @@ class ImplicitStateTcn(nn.Module):
         self.head = nn.Linear(channels, states)
 
     def forward(self, inputs: Tensor) -> Tensor:
-        state: Tensor = self.head(self._stacked(inputs) if self.native else self._by_layer(inputs))
+        if self.native:
+            return self._stacked(inputs)
+        state: Tensor = self.head(self._by_layer(inputs))
         return state
 
     def _stacked(self, inputs: Tensor) -> Tensor:
         pairs = zip(self.first, self.second, strict=True)
-        layers = [self.lift, *(layer for pair in pairs for layer in pair)]
+        layers = [self.lift, *(layer for pair in pairs for layer in pair), self.head]
         return causal_stack(inputs, [part for layer in layers for part in (layer.weight, layer.bias)])
 
     def _by_layer(self, inputs: Tensor) -> Tensor:

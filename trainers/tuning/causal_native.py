@@ -12,26 +12,30 @@ from trainers import native
 
 
 class CausalStack(torch.autograd.Function):
-    """(batch, time, columns) → (batch, time, width); parameters are weight, bias, weight, bias …"""
+    """(batch, time, columns) → (batch, time, outputs); parameters are weight, bias, weight, bias … with those
+    of the linear head at the end."""
 
     @staticmethod
     def forward(ctx: Any, inputs: Tensor, *parameters: Tensor) -> Tensor:
+        *parameters, head, head_bias = parameters
         weights, biases = parameters[::2], parameters[1::2]
         inputs, (batch, time, columns), width = inputs.contiguous(), inputs.shape, len(biases[0])
         taps = [weight.permute(2, 1, 0).contiguous() for weight in weights]
         kept = [inputs.new_empty(batch, time, width) for _ in weights]
-        sizes = time, width, len(weights) // 2
+        out = inputs.new_empty(batch, time, len(head))
+        sizes = time, width, len(weights) // 2, len(head)
 
         def some(_: int, first: int, last: int) -> None:
-            native.call("causal_forth", inputs, columns, taps, biases, kept, first, last, *sizes)
+            layers = taps, biases, head, head_bias
+            native.call("causal_forth", inputs, columns, *layers, kept, out, first, last, *sizes)
 
         native.shared_out(batch, some)
-        ctx.save_for_backward(inputs, *weights, *kept)
-        return kept[-1]
+        ctx.save_for_backward(inputs, head, *weights, *kept)
+        return out
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        inputs, *rest = ctx.saved_tensors
+        inputs, head, *rest = ctx.saved_tensors
         weights, kept = rest[: len(rest) // 2], rest[len(rest) // 2 :]
         (batch, time, columns), width = inputs.shape, len(weights[0])
         gradient = gradient.contiguous()
@@ -39,17 +43,18 @@ class CausalStack(torch.autograd.Function):
         threads = native.thread_count(batch)
         to_taps = [_zeros(w, threads, 3, w.shape[1], width) for w in weights]
         to_biases = [_zeros(w, threads, width) for w in weights]
+        to_head = _zeros(head, threads, len(head), width)
         scratch = gradient.new_empty(threads, 3, time, width)
 
         def some(thread: int, first: int, last: int) -> None:
-            mine = [part[thread] for part in to_taps], [part[thread] for part in to_biases]
-            sizes = first, last, time, width, len(weights) // 2
-            native.call(
-                "causal_back", inputs, columns, turned, kept, gradient, *mine, scratch[thread], *sizes
-            )
+            mine = [part[thread] for part in to_taps], [part[thread] for part in to_biases], to_head[thread]
+            sizes = first, last, time, width, len(weights) // 2, len(head)
+            given = inputs, columns, turned, head, kept, gradient
+            native.call("causal_back", *given, *mine, scratch[thread], *sizes)
 
         native.shared_out(batch, some)
-        return None, *_in_turn([part.sum(0).permute(2, 1, 0) for part in to_taps], to_biases)
+        to_layers = _in_turn([part.sum(0).permute(2, 1, 0) for part in to_taps], to_biases)
+        return None, *to_layers, to_head.sum(0), gradient.sum((0, 1))
 
 
 def _zeros(like: Tensor, *shape: int) -> Tensor:

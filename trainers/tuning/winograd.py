@@ -35,7 +35,7 @@ class Winograd(torch.autograd.Function):
 def _convolved(x: Tensor, turned: Tensor) -> Tensor:
     (batch, inputs, rows, columns), outputs = x.shape, turned.shape[-1]
     y = torch.empty((batch, outputs, rows, columns), memory_format=torch.channels_last)
-    scratch = x.new_empty(native.thread_count(batch), native.winograd_scratch(inputs, outputs))
+    scratch = x.new_empty(native.thread_count(batch), native.number("winograd_scratch", inputs, outputs))
 
     def some(thread: int, first: int, last: int) -> None:
         sizes = first, last, rows, columns, inputs, outputs
@@ -49,7 +49,7 @@ def _weighed(x: Tensor, gradient: Tensor) -> Tensor:
     (batch, inputs, rows, columns), outputs = x.shape, gradient.shape[1]
     threads = native.thread_count(batch)
     sums = x.new_zeros(threads, 4, 4, inputs, outputs)
-    scratch = x.new_empty(threads, native.winograd_scratch(inputs, outputs))
+    scratch = x.new_empty(threads, native.number("winograd_scratch", inputs, outputs))
 
     def some(thread: int, first: int, last: int) -> None:
         sizes = first, last, rows, columns, inputs, outputs

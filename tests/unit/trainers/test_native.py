@@ -14,7 +14,9 @@ from tests.unit.trainers.helpers import make
 from trainers import native
 from trainers.datasets import knn
 from trainers.graph.model import GraphLayer
+from trainers.graph.native_encoder import NativeEncoderLayer
 from trainers.graph.native_layer import Near
+from trainers.sequence.model import AttentionLstm
 from trainers.tcn.model import ImplicitStateTcn
 from trainers.tuning.lstm_native import lstm
 from trainers.tuning.winograd import Conv3x3
@@ -30,10 +32,11 @@ def threads(request: pytest.FixtureRequest) -> Iterator[int]:
     torch.set_num_threads(before)
 
 
-def assert_same(found: Sequence[Tensor], expected: Sequence[Tensor]) -> None:
+def assert_same(found: Sequence[Tensor], expected: Sequence[Tensor], digits: float = 1e-5) -> None:
+    """Up to rounding: `digits` of the largest number."""
     for one, two in zip(found, expected, strict=True):
         assert one.shape == two.shape
-        assert torch.allclose(one, two, rtol=1e-4, atol=1e-5 * float(two.abs().max() + 1e-6))
+        assert torch.allclose(one, two, rtol=1e-4, atol=digits * float(two.detach().abs().max() + 1e-6))
 
 
 @needs_compiler
@@ -42,7 +45,7 @@ def assert_same(found: Sequence[Tensor], expected: Sequence[Tensor]) -> None:
 )
 def test_the_stack_of_convolutions(batch: int, time: int, columns: int, levels: int, threads: int) -> None:
     torch.manual_seed(0)
-    width = 2 * native.panel()
+    width = 2 * native.number("panel")
     plain = ImplicitStateTcn(columns, 2, width, levels)
     fast = ImplicitStateTcn(columns, 2, width, levels, "native")
     fast.load_state_dict(plain.state_dict())
@@ -61,7 +64,7 @@ def test_the_stack_of_convolutions(batch: int, time: int, columns: int, levels: 
 @pytest.mark.parametrize(("batch", "steps", "columns"), [(29, 11, 8), (1, 1, 1), (3, 2, 17), (12, 5, 3)])
 def test_the_lstm(batch: int, steps: int, columns: int, threads: int) -> None:
     torch.manual_seed(0)
-    layer = nn.LSTM(columns, 2 * native.panel(), batch_first=True)
+    layer = nn.LSTM(columns, 2 * native.number("panel"), batch_first=True)
     x, weights = 3 * torch.randn(batch, steps, columns), list(layer.parameters())
     fast, plain = lstm(layer, x), layer(x)[0]
     upstream = torch.randn_like(plain)
@@ -70,8 +73,27 @@ def test_the_lstm(batch: int, steps: int, columns: int, threads: int) -> None:
 
 
 @needs_compiler
+@pytest.mark.parametrize(("batch", "steps"), [(7, 60), (1, 1), (5, 13)])
+def test_the_attention(batch: int, steps: int, threads: int) -> None:
+    torch.manual_seed(0)
+    plain, fast = (AttentionLstm(3, native.number("panel"), 1, native=kernels) for kernels in (False, True))
+    for model in (plain, fast):
+        nn.init.normal_(model.head.weight)  # it begins at zero, which would hide the rest
+    fast.load_state_dict(plain.state_dict())
+    x = torch.randn(batch, steps, 3)
+    outs = [model(x) for model in (fast, plain)]
+    assert_same(*outs)
+    losses = [out[0].square().sum() for out in outs]
+    gradients = [
+        torch.autograd.grad(loss, [p for name, p in model.named_parameters() if name != "score.2.bias"])
+        for loss, model in zip(losses, (fast, plain), strict=True)
+    ]
+    assert_same(*gradients, digits=1e-4)  # weights that sum to one: differences of numbers nearly alike
+
+
+@needs_compiler
 def test_the_lstms_functions_far_out_near_zero_and_for_nan() -> None:
-    layer = nn.LSTM(1, native.panel(), batch_first=True)
+    layer = nn.LSTM(1, native.number("panel"), batch_first=True)
     for value in (0.0, 1e-6, 1e-3, 0.5, 30.0, 1e4, -1e4, float("nan")):
         x = torch.full((1, 3, 1), value)
         assert torch.allclose(lstm(layer, x), layer(x)[0], rtol=1e-5, atol=1e-7, equal_nan=True)
@@ -81,7 +103,7 @@ def test_the_lstms_functions_far_out_near_zero_and_for_nan() -> None:
 @pytest.mark.parametrize(("batch", "nodes", "k"), [(3, 7, 2), (1, 2, 1), (5, 30, 8)])
 def test_a_graph_layer(batch: int, nodes: int, k: int, threads: int) -> None:
     torch.manual_seed(0)
-    width = 2 * native.panel()
+    width = 2 * native.number("panel")
     near = torch.rand(batch, nodes, nodes).topk(k).indices.to(torch.int16)
     layer, h = GraphLayer(width), torch.randn(batch, nodes, width, requires_grad=True)
     outs = [layer(h, graph, k) for graph in (Near(near), knn.adjacency_of(near))]
@@ -90,6 +112,28 @@ def test_a_graph_layer(batch: int, nodes: int, k: int, threads: int) -> None:
     assert_same(*(torch.autograd.grad(out, inputs, upstream) for out in outs))
     x = torch.randn(batch, nodes, 3)
     assert_same([Near(near).means(x)], [torch.bmm(knn.adjacency_of(near), x)])
+
+
+@needs_compiler
+@pytest.mark.parametrize(("batch", "nodes", "heads", "inner"), [(3, 96, 2, 1), (1, 1, 1, 2), (5, 19, 2, 8)])
+def test_a_transformer_layer(batch: int, nodes: int, heads: int, inner: int, threads: int) -> None:
+    torch.manual_seed(0)
+    width, unit = 2 * native.number("panel"), native.number("lanes")
+    sizes = {"d_model": width, "nhead": heads, "dim_feedforward": inner * unit, "dropout": 0.0}
+    plain = nn.TransformerEncoderLayer(**sizes, batch_first=True)
+    fast = NativeEncoderLayer(**sizes, batch_first=True)
+    for norm in (plain.norm1, plain.norm2):
+        nn.init.normal_(norm.weight), nn.init.normal_(norm.bias)
+    fast.load_state_dict(plain.state_dict())
+    x = torch.randn(batch, nodes, width, requires_grad=True)
+    outs = [model(x) for model in (fast, plain)]
+    assert_same(outs[:1], outs[1:])
+    upstream = torch.randn_like(x)
+    found = [
+        torch.autograd.grad(out, [x, *model.parameters()], upstream)
+        for out, model in zip(outs, (fast, plain), strict=True)
+    ]
+    assert_same(*found, digits=1e-4)
 
 
 WIDE = {"tcn": {"channels": 32}, "sequence": {"hidden_size": 32}, "graph": {"hidden_channels": 64}}
@@ -142,7 +186,7 @@ def test_a_compiler_that_fails_and_a_full_cache_are_no_error(
 @pytest.mark.parametrize("outputs", [1, 3])
 def test_a_convolution_with_fewer_products(rows: int, columns: int, outputs: int, threads: int) -> None:
     torch.manual_seed(0)
-    unit = native.panel() // 2
+    unit = native.number("panel") // 2
     plain, fast = (Conv3x3(unit, outputs * unit, native_kernels) for native_kernels in (False, True))
     fast.load_state_dict(plain.state_dict())
     assert fast.native and not plain.native
