@@ -60,9 +60,7 @@ class LeanEncoderLayer(nn.TransformerEncoderLayer):
 class GraphForecaster(nn.Module):
     """Encoder – transformer – decoder over the steps of a window; forecasts the next step."""
 
-    def __init__(
-        self, channels: int, config: GraphConfig, lean: bool = False, kernels: bool = False
-    ) -> None:
+    def __init__(self, channels: int, config: GraphConfig, lean: bool = False, kernels: bool = False) -> None:
         super().__init__()
         width, light = config.hidden_channels, config.use_optimized_model
         inner = width // 2 if light else 4 * width

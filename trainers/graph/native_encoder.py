@@ -11,7 +11,7 @@ from trainers import native
 
 
 class Encoder(torch.autograd.Function):
-    """x is (batch, nodes, width). Weights: those of the four products, each with its bias, then of both norms."""
+    """x is (batch, nodes, width); weights: of the four products, each with its bias, then of both norms."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, heads: int, *weights: Tensor) -> Tensor:

@@ -26,7 +26,15 @@ FLAGS = {
     "AVX512": ("-mavx512f", "-mavx512dq", "-mavx512vl", "-mavx2", "-mfma", "-mprefer-vector-width=512"),
 }
 """By what torch itself may use of the CPU."""
-NUMBERS = ("lanes", "panel", "lstm_scratch", "winograd_scratch", "encoder_kept", "encoder_scratch")
+NUMBERS = (
+    "lanes",
+    "panel",
+    "lstm_scratch",
+    "winograd_scratch",
+    "encoder_kept",
+    "encoder_scratch",
+    "strided_scratch",
+)
 """Functions that return one."""
 PATIENCE = 120
 """Seconds for the compiler."""
@@ -70,14 +78,16 @@ def fits(width: int, *, panels: bool = False) -> bool:
     return library() is not None and width % number("panel" if panels else "lanes") == 0
 
 
-def call(name: str, *arguments: Tensor | Sequence[Tensor] | int) -> None:
+def call(name: str, *arguments: Tensor | Sequence[Tensor] | int | None) -> None:
     """One kernel. Tensors are float32 and contiguous, and stay alive until it returns."""
     found = library()
     assert found is not None, "ask `fits` first"
     getattr(found, name)(*map(_passed, arguments))
 
 
-def _passed(argument: Tensor | Sequence[Tensor] | int) -> object:
+def _passed(argument: Tensor | Sequence[Tensor] | int | None) -> object:
+    if argument is None:
+        return ctypes.c_void_p(None)
     if isinstance(argument, int):
         return ctypes.c_long(argument)
     if isinstance(argument, Tensor):

@@ -36,7 +36,11 @@ class SequenceRecipe(Recipe[SequenceConfig]):
         *rungs.COMMON,
         rungs.RESIDENT,
         rungs.Optimization(
-            name="native", seed="beyond", rung="best", text="LSTM and attention in C (on a CPU)", measured=True
+            name="native",
+            seed="beyond",
+            rung="best",
+            text="LSTM and attention in C (on a CPU)",
+            measured=True,
         ),
         rungs.Optimization(
             name="pooling", seed="beyond", rung="best", text="attention pooled by one product", measured=True

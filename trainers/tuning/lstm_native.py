@@ -1,4 +1,4 @@
-"""An LSTM layer, and attention over its states, in one call each: see trainers/native/lstm.c and attention.c."""
+"""An LSTM layer and attention over its states, in one call each: see lstm.c and attention.c of native."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ the naive ones first.
 
 Every part is kept in out/bench-trainers. With `--minutes 20` it stops in time and the next call goes on; the
 default sizes come first, and a page is written as soon as they are there. `--headline` measures nothing else,
-`--left` only says what is still to be measured. `--pages` measures nothing: it writes the pages from the parts on
-file, also from those of earlier code, and both it and the pages say which they are.
+`--left` only says what is still to be measured. `--pages` measures nothing: it writes the pages from what is on
+file, also from parts of earlier code, and both it and the pages say which they are.
 """
 
 from __future__ import annotations
@@ -79,7 +79,9 @@ def options(arguments: list[str]) -> argparse.Namespace:
         "--left", action="store_true", help="say what is not measured yet, and measure nothing"
     )
     parser.add_argument("--headline", action="store_true", help="the rungs at their default sizes only")
-    parser.add_argument("--pages", action="store_true", help="write the pages from what is on file, old or new")
+    parser.add_argument(
+        "--pages", action="store_true", help="write the pages from what is on file, old or new"
+    )
     parser.add_argument("--out", type=Path, default=OUT, help="folder of the results")
     parser.add_argument("--kept", type=Path, default=KEPT, help="folder of the parts")
     return parser.parse_args(arguments)

@@ -150,7 +150,7 @@ def ends(ladder: Ladder) -> list[Row]:
 
 
 def defaults(ladder: Ladder) -> list[Row]:
-    """What is measured at the default size: the rungs; beside them a number format and all cores for both ends."""
+    """What is measured at the default size: the rungs, a number format, and both ends with all cores."""
     naive, _, best = ends(ladder)
     both = ((NAIVE_ALL, naive), (BEST_ALL, best)) if CORES > 1 else ()
     every = [Row(label, "", {**row.options, "threads": CORES}, compare=row.compare) for label, row in both]

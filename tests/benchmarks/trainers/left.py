@@ -18,10 +18,10 @@ GROUPS = {
     "_scaled_dot_product_flash_attention_for_cpu _scaled_dot_product_flash_attention_for_cpu_backward "
     "CausalStack CausalStackBackward Lstm LstmBackward Attention AttentionBackward "
     "NativeGraphLayer NativeGraphLayerBackward Winograd WinogradBackward",
-    "copies": "copy_ cat index_select index clone fill_ zero_ scatter_ embedding_bag _index_put_impl_ constant_pad_nd",
+    "copies": "copy_ cat index_select index clone fill_ zero_ scatter_ _index_put_impl_ constant_pad_nd",
     "optimizer": "_fused_adamw_ Optimizer.step#AdamW.step Optimizer.zero_grad#AdamW.zero_grad",
 }
-"""Operators by what they do; whatever else torch does is "other operators", the rest of the time is Python's."""
+"""Operators by what they do; what else torch does is "other operators", the rest of the time is Python's."""
 OTHERS, PYTHON = "other operators", "Python and autograd"
 SHOWN = (PRODUCTS, "copies", OTHERS, "optimizer", PYTHON)
 
@@ -65,7 +65,9 @@ def lines(result: Figures) -> list[str]:
     if not kinds:
         return []
     text = ["## What is left", "", "A step of best by the profiler, and what could still be taken of it:", ""]
-    text += [f"| kind | a step | {' | '.join(SHOWN)} | speed of the products | products alone | at full speed |"]
+    text += [
+        f"| kind | a step | {' | '.join(SHOWN)} | speed of the products | products alone | at full speed |"
+    ]
     text += ["|---|---:|" + "---:|" * (len(SHOWN) + 3)]
     for kind, part in kinds.items():
         found = part["left_facts"]
@@ -75,10 +77,10 @@ def lines(result: Figures) -> list[str]:
         text.append(f"| {kind} | {' | '.join(cells)} |")
     text += [
         "",
-        "Speed of the products: the step's multiplications, counted as the naive rung does them, over the time of "
-        "the products, against a large float32 product (1024³) on the same core; above 100 % fewer of them are "
-        "done. Products alone: naive → best if all else took no time. At full speed: if the products besides "
-        "ran as fast as that large one.",
+        "Speed of the products: the step's multiplications, counted as the naive rung does them, over the "
+        "time of the products, against a large float32 product (1024³) on the same core; above 100 % fewer "
+        "of them are done. Products alone: naive → best if all else took no time. At full speed: if the "
+        "products besides ran as fast as that large one.",
         "",
         *(sentence for goal in result["goals"] if not goal["met"] for sentence in _why(goal, kinds)),
     ]

@@ -1,4 +1,4 @@
-"""The kernels in C: values and gradients of the library's, at odd sizes, in threads, and without a compiler."""
+"""The kernels in C: the library's values and gradients, at odd sizes, in threads; and without a compiler."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from trainers.graph.native_layer import Near
 from trainers.sequence.model import AttentionLstm
 from trainers.tcn.model import ImplicitStateTcn
 from trainers.tuning.lstm_native import lstm
+from trainers.tuning.strided import StridedConv
 from trainers.tuning.winograd import Conv3x3
 
 needs_compiler = pytest.mark.skipif(native.library() is None, reason="no C compiler, or no AVX2")
@@ -200,3 +201,24 @@ def test_a_convolution_with_fewer_products(rows: int, columns: int, outputs: int
             for out, layer in zip(outs, (fast, plain), strict=True)
         )
     )
+
+
+@needs_compiler
+@pytest.mark.parametrize(("rows", "columns"), [(8, 4), (7, 6), (1, 1), (2, 3), (33, 18)])
+@pytest.mark.parametrize("image", [True, False])
+def test_a_convolution_of_stride_two(rows: int, columns: int, image: bool, threads: int) -> None:
+    torch.manual_seed(0)
+    unit = native.number("lanes")
+    inputs = 3 if image else 3 * unit
+    plain, fast = (StridedConv(inputs, 2 * unit, kernels) for kernels in (False, True))
+    fast.load_state_dict(plain.state_dict())
+    assert fast.native and not plain.native
+    x = torch.randn(3, inputs, rows, columns, requires_grad=not image)
+    outs = [layer(x) for layer in (fast, plain)]
+    assert_same(outs[:1], outs[1:])
+    upstream = torch.randn_like(outs[1])
+    found = [
+        torch.autograd.grad(out, [*([] if image else [x]), *layer.parameters()], upstream)
+        for out, layer in zip(outs, (fast, plain), strict=True)
+    ]
+    assert_same(*found)
