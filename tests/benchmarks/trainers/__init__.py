@@ -9,8 +9,8 @@ the naive ones first.
 
 Every part is kept in out/bench-trainers. With `--minutes 20` it stops in time and the next call goes on; the
 default sizes come first, and a page is written as soon as they are there. `--headline` measures nothing else,
-`--left` only says what is still to be measured. `--pages` measures nothing: it writes the pages from what is on
-file, also from parts of earlier code, and both it and the pages say which they are.
+`--left` only says what is still to be measured. `--pages` measures nothing: it writes the pages from what is
+on file, also from parts of earlier code, and both it and the pages say which they are.
 """
 
 from __future__ import annotations

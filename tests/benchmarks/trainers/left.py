@@ -17,7 +17,8 @@ GROUPS = {
     "_slow_conv2d_backward mkldnn_rnn_layer mkldnn_rnn_layer_backward "
     "_scaled_dot_product_flash_attention_for_cpu _scaled_dot_product_flash_attention_for_cpu_backward "
     "CausalStack CausalStackBackward Lstm LstmBackward Attention AttentionBackward "
-    "NativeGraphLayer NativeGraphLayerBackward Winograd WinogradBackward",
+    "NativeGraphLayer NativeGraphLayerBackward Encoder EncoderBackward "
+    "Winograd WinogradBackward StridedReluConv StridedReluConvBackward",
     "copies": "copy_ cat index_select index clone fill_ zero_ scatter_ _index_put_impl_ constant_pad_nd",
     "optimizer": "_fused_adamw_ Optimizer.step#AdamW.step Optimizer.zero_grad#AdamW.zero_grad",
 }

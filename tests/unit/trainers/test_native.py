@@ -19,6 +19,7 @@ from trainers.graph.native_layer import Near
 from trainers.sequence.model import AttentionLstm
 from trainers.tcn.model import ImplicitStateTcn
 from trainers.tuning.lstm_native import lstm
+from trainers.tuning.norm import BatchNormRelu
 from trainers.tuning.strided import StridedConv
 from trainers.tuning.winograd import Conv3x3
 
@@ -201,6 +202,29 @@ def test_a_convolution_with_fewer_products(rows: int, columns: int, outputs: int
             for out, layer in zip(outs, (fast, plain), strict=True)
         )
     )
+
+
+@needs_compiler
+@pytest.mark.parametrize(("batch", "rows", "columns"), [(3, 8, 5), (2, 2, 3), (2, 33, 47)])
+@pytest.mark.parametrize("units", [1, 9])
+def test_a_batch_norm_with_its_relu(batch: int, rows: int, columns: int, units: int, threads: int) -> None:
+    torch.manual_seed(0)
+    channels = units * native.number("lanes")
+    plain, fast = (BatchNormRelu(channels, kernels) for kernels in (False, True))
+    nn.init.normal_(plain.weight), nn.init.normal_(plain.bias)
+    fast.load_state_dict(plain.state_dict())
+    x = (30 + 2 * torch.randn(batch, channels, rows, columns)).requires_grad_()
+    outs = [layer(x) for layer in (fast, plain)]
+    assert_same(outs[:1], outs[1:], digits=1e-4)
+    upstream = torch.randn_like(outs[1])
+    found = [
+        torch.autograd.grad(out, [x, *layer.parameters()], upstream)
+        for out, layer in zip(outs, (fast, plain), strict=True)
+    ]
+    assert_same(*found, digits=1e-4)
+    for name in ("running_mean", "running_var", "num_batches_tracked"):
+        assert torch.allclose(getattr(fast, name), getattr(plain, name), rtol=1e-4)
+    assert_same([fast.eval()(x)], [plain.eval()(x)])
 
 
 @needs_compiler
