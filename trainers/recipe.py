@@ -67,6 +67,12 @@ class Recipe(ABC, Generic[C]):
     def on(self, name: str) -> bool:
         return name in self.switches
 
+    @property
+    def plain(self) -> bool:
+        """Whether a step is float32 on a CPU, whole and not compiled: what kernels of our own can do."""
+        other = self.on("amp") or self.on("compile") or self.world.sharded
+        return self.device.type == "cpu" and not other
+
     def say(self, text: str) -> None:
         """A line for people, on stderr."""
         if not self.config.quiet:

@@ -13,6 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from trainers.graph.native_layer import Near
+
 
 class Neighbours(NamedTuple):
     """The graphs of a batch, nodes numbered through."""
@@ -25,6 +27,12 @@ class Neighbours(NamedTuple):
     """The nodes that have a node as their neighbour, node after node."""
     far_begins: Tensor
     """Where each node's begin; there may be none."""
+
+    def means(self, x: Tensor) -> Tensor:
+        """Of the raw columns of each node's neighbours."""
+        flat = x.reshape(-1, x.shape[-1])
+        sums = _sums(flat, self.near, self.begins).mul_(len(self.begins) / len(self.near))
+        return sums.view_as(x)
 
 
 def numbered(near: Tensor, far: Tensor, far_counts: Tensor) -> Neighbours:
@@ -74,13 +82,12 @@ def listed_graph_layer(h: Tensor, own: Tensor, bias: Tensor, near: Tensor, graph
 
 
 def first_graph_layer(
-    x: Tensor, lift: nn.Linear, own: Tensor, bias: Tensor, near: Tensor, graph: Neighbours
+    x: Tensor, lift: nn.Linear, own: Tensor, bias: Tensor, near: Tensor, graph: Neighbours | Near
 ) -> Tensor:
     """The layer after `lift`, from the raw columns: lift, own and near in a row are one narrow product, and
     means of raw columns need no gradient."""
-    flat, share = x.reshape(-1, x.shape[-1]), len(graph.begins) / len(graph.near)
-    columns = torch.cat([flat, _sums(flat, graph.near, graph.begins).mul_(share)], dim=1)
+    columns = torch.cat([x, graph.means(x)], dim=-1)
     weight = torch.cat([own @ lift.weight, near @ lift.weight], dim=1)
     active = F.relu(F.linear(columns, weight, bias + (own + near) @ lift.bias))
-    lifted: Tensor = lift(flat)
-    return (active + lifted).view(*x.shape[:-1], -1)
+    lifted: Tensor = lift(x)
+    return active + lifted

@@ -9,8 +9,13 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
+from trainers.graph import native_encoder
 from trainers.graph.layer import Neighbours, first_graph_layer, listed_graph_layer
+from trainers.graph.native_layer import Near, native_graph_layer
 from trainers.graph.options import GraphConfig
+
+Graph = Tensor | Neighbours | Near
+"""Edges, a dense table, or lists of neighbours."""
 
 
 class GraphLayer(nn.Module):
@@ -20,12 +25,14 @@ class GraphLayer(nn.Module):
         super().__init__()
         self.own, self.near = nn.Linear(width, width), nn.Linear(width, width, bias=False)
 
-    def forward(self, h: Tensor, graph: Tensor | Neighbours, k: int, lift: nn.Linear | None = None) -> Tensor:
+    def forward(self, h: Tensor, graph: Graph, k: int, lift: nn.Linear | None = None) -> Tensor:
         """With `lift`, h is the raw columns it is still to be applied to."""
-        if isinstance(graph, Neighbours):
+        if isinstance(graph, (Neighbours, Near)):
             weights = self.own.weight, self.own.bias, self.near.weight
             if lift is not None:
                 return first_graph_layer(h, lift, *weights, graph)
+            if isinstance(graph, Near):
+                return native_graph_layer(h, *weights, graph)
             return listed_graph_layer(h, *weights, graph)
         if graph.is_floating_point():
             mean = torch.bmm(graph, h)
@@ -53,20 +60,18 @@ class LeanEncoderLayer(nn.TransformerEncoderLayer):
 class GraphForecaster(nn.Module):
     """Encoder – transformer – decoder over the steps of a window; forecasts the next step."""
 
-    def __init__(self, channels: int, config: GraphConfig, lean: bool = False) -> None:
+    def __init__(self, channels: int, config: GraphConfig, lean: bool = False, kernels: bool = False) -> None:
         super().__init__()
         width, light = config.hidden_channels, config.use_optimized_model
+        inner = width // 2 if light else 4 * width
+        encoder = LeanEncoderLayer if lean else nn.TransformerEncoderLayer
+        if kernels and native_encoder.fits(width, config.attention_heads, inner):
+            encoder = native_encoder.NativeEncoderLayer
         self.k, self.checkpointing = config.time_k, config.use_gradient_checkpoint
         self.lift = nn.Linear(channels, width)
         self.encoder = nn.ModuleList(GraphLayer(width) for _ in range(config.encoder_layers))
         self.transformer = nn.ModuleList(
-            (LeanEncoderLayer if lean else nn.TransformerEncoderLayer)(
-                width,
-                config.attention_heads,
-                width // 2 if light else 4 * width,
-                dropout=0.0,
-                batch_first=True,
-            )
+            encoder(width, config.attention_heads, inner, dropout=0.0, batch_first=True)
             for _ in range(config.transformer_layers)
         )
         distinct = 1 if light else config.decoder_layers
@@ -76,8 +81,8 @@ class GraphForecaster(nn.Module):
         nn.init.zeros_(self.head.weight)  # an untrained model repeats the last value: better only counts
         nn.init.zeros_(self.head.bias)
 
-    def forward(self, x: Tensor, graph: Tensor | Neighbours) -> Tensor:
-        narrow = isinstance(graph, Neighbours) and 2 * self.lift.in_features <= self.lift.out_features
+    def forward(self, x: Tensor, graph: Graph) -> Tensor:
+        narrow = isinstance(graph, (Neighbours, Near)) and 2 * self.lift.in_features <= self.lift.out_features
         h, lifts = (x, [self.lift]) if narrow else (self.lift(x), [])
         for number, layer in enumerate(self.encoder):
             h = self._run(layer, h, graph, self.k, *lifts[number:])

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from sdk import units
-from trainers import rungs
+from trainers import native, rungs
 from trainers.datasets import knn, tables, windows
 from trainers.datasets.cache import clear
 from trainers.datasets.plan import Plan, SequentialPlan, ShuffledPlan
@@ -19,8 +19,9 @@ from trainers.datasets.scaler import StandardScaler
 from trainers.datasets.source import Batch, BatchSource, LoaderSource, ResidentSource
 from trainers.errors import TrainerError
 from trainers.graph.data import GraphWindows, synthetic_series
-from trainers.graph.layer import Neighbours, numbered
-from trainers.graph.model import GraphForecaster
+from trainers.graph.layer import numbered
+from trainers.graph.model import Graph, GraphForecaster
+from trainers.graph.native_layer import Near
 from trainers.graph.options import GraphConfig, apply_tier
 from trainers.metrics import Means, mean_of
 from trainers.options import listed
@@ -41,6 +42,13 @@ class GraphRecipe(Recipe[GraphConfig]):
         *rungs.COMMON,
         rungs.Optimization(
             name="resident", seed="beyond", rung="best", text="batched kNN, graphs and windows resident"
+        ),
+        rungs.Optimization(
+            name="native",
+            seed="beyond",
+            rung="best",
+            text="graph and transformer layers in C (on a CPU)",
+            measured=True,
         ),
         rungs.Optimization(
             name="neighbour_sums",
@@ -123,6 +131,8 @@ class GraphRecipe(Recipe[GraphConfig]):
         def gather(items: Tensor) -> Batch:
             at, near = begin.index_select(0, items), graphs.index_select(0, items)
             batch = {"x": store.gather(at), "y": store.rows.index_select(0, at + size)}
+            if self._native:
+                return batch | {"near": near}
             if back is not None and self._listed:
                 far, counts = (part.index_select(0, items) for part in back)
                 return batch | {"near": near, "far": far, "far_counts": counts}
@@ -136,8 +146,14 @@ class GraphRecipe(Recipe[GraphConfig]):
     def _listed(self) -> bool:
         return self.on("neighbour_sums") and self.device.type == "cpu" and not self.on("amp")
 
+    @property
+    def _native(self) -> bool:
+        return self.on("native") and self.plain and native.fits(self.config.hidden_channels)
+
     def build_model(self) -> nn.Module:
-        return GraphForecaster(self.channels, self.config, lean=self.on("lean_attention"))
+        return GraphForecaster(
+            self.channels, self.config, lean=self.on("lean_attention"), kernels=self._native
+        )
 
     def loss(self, model: nn.Module, batch: Batch) -> Tensor:
         error: Tensor = model(batch["x"], graph_of(batch, self.device)).float() - batch["y"]
@@ -188,8 +204,10 @@ class GraphRecipe(Recipe[GraphConfig]):
         self.need.copy_(state["need"])
 
 
-def graph_of(batch: Batch, device: torch.device) -> Tensor | Neighbours:
+def graph_of(batch: Batch, device: torch.device) -> Graph:
     """The batch's graphs in the form the model's layers take."""
+    if "near" in batch and "far" not in batch:
+        return Near(batch["near"])
     if "near" in batch:
         return numbered(batch["near"], batch["far"], batch["far_counts"])
     graph: Tensor = batch["graph"] if "graph" in batch else batch["edges"]

@@ -6,16 +6,18 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from trainers.tuning.strided import StridedConv
+
 
 class ReidNet(nn.Module):
     """A stem per modality, a shared body, features averaged over the modalities a sample has."""
 
-    def __init__(self, modalities: int, identities: int, width: int) -> None:
+    def __init__(self, modalities: int, identities: int, width: int, kernels: bool = False) -> None:
         super().__init__()
-        self.stems = nn.ModuleList(nn.Conv2d(3, width, 3, stride=2, padding=1) for _ in range(modalities))
+        self.stems = nn.ModuleList(StridedConv(3, width, kernels) for _ in range(modalities))
         self.body = nn.Sequential(
-            *(nn.Conv2d(width, 2 * width, 3, stride=2, padding=1), nn.ReLU()),
-            *(nn.Conv2d(2 * width, 4 * width, 3, stride=2, padding=1), nn.ReLU()),
+            StridedConv(width, 2 * width, kernels),
+            StridedConv(2 * width, 4 * width, kernels),
             *(nn.AdaptiveAvgPool2d(1), nn.Flatten()),
         )
         self.neck = nn.BatchNorm1d(4 * width)
@@ -23,7 +25,7 @@ class ReidNet(nn.Module):
 
     def forward(self, images: Tensor, present: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """(fused features, features after the neck, class scores)."""
-        stems = torch.cat([F.relu(stem(images[:, column])) for column, stem in enumerate(self.stems)])
+        stems = torch.cat([stem(images[:, column]) for column, stem in enumerate(self.stems)])
         features = self.body(stems).view(len(self.stems), len(images), -1)
         weight = present.T.unsqueeze(-1).to(features.dtype)
         fused = (features * weight).sum(0) / weight.sum(0).clamp(min=1)

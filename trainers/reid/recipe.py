@@ -45,6 +45,13 @@ class ReidRecipe(Recipe[ReidConfig]):
         rungs.Optimization(
             name="epoch_plan", seed="beyond", rung="best", text="the whole epoch sampled in one sort"
         ),
+        rungs.Optimization(
+            name="native",
+            seed="beyond",
+            rung="best",
+            text="convolutions of stride 2 in C (on a CPU)",
+            measured=True,
+        ),
         rungs.CHANNELS_LAST,
     )
 
@@ -117,7 +124,8 @@ class ReidRecipe(Recipe[ReidConfig]):
         return ResidentSource(images.mapped(self.device), plan, torch.device("cpu"))
 
     def build_model(self) -> nn.Module:
-        model = ReidNet(len(self.modalities), self.identities, self.config.width)
+        kernels = self.on("native") and self.plain
+        model = ReidNet(len(self.modalities), self.identities, self.config.width, kernels)
         return channels_last(model) if self.on("channels_last") else model
 
     def loss(self, model: nn.Module, batch: Batch) -> Tensor:

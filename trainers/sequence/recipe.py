@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from trainers import rungs
+from trainers import native, rungs
 from trainers.datasets import tables, windows
 from trainers.datasets.plan import Plan, SequentialPlan, ShuffledPlan
 from trainers.datasets.scaler import StandardScaler
@@ -35,6 +35,13 @@ class SequenceRecipe(Recipe[SequenceConfig]):
         ),
         *rungs.COMMON,
         rungs.RESIDENT,
+        rungs.Optimization(
+            name="native",
+            seed="beyond",
+            rung="best",
+            text="LSTM and attention in C (on a CPU)",
+            measured=True,
+        ),
         rungs.Optimization(
             name="pooling", seed="beyond", rung="best", text="attention pooled by one product", measured=True
         ),
@@ -104,8 +111,14 @@ class SequenceRecipe(Recipe[SequenceConfig]):
             config.layers,
             target=self.target,
             pooled=self.on("pooling"),
+            native=self._native,
             float32_lstm=float32,
         )
+
+    @property
+    def _native(self) -> bool:
+        wanted = self.on("native") and self.plain and self.config.layers == 1
+        return wanted and native.fits(self.config.hidden_size, panels=True)
 
     def loss(self, model: nn.Module, batch: Batch) -> Tensor:
         predicted: Tensor = model(batch["x"])[0]

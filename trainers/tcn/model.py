@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from trainers.tuning.causal import causal_relu_conv
+from trainers.tuning.causal_native import causal_stack
+
+Kernels = Literal["library", "products", "native"]
 
 
 class CausalConv(nn.Conv1d):
@@ -27,10 +32,16 @@ class CausalConv(nn.Conv1d):
 
 
 class ImplicitStateTcn(nn.Module):
-    """(batch, time, inputs) → (batch, time, state)."""
+    """(batch, time, inputs) → (batch, time, state).
 
-    def __init__(self, inputs: int, states: int, channels: int, levels: int, products: bool = False) -> None:
+    native: all layers in one call, see `trainers.tuning.causal_native`; again the same weights.
+    """
+
+    def __init__(
+        self, inputs: int, states: int, channels: int, levels: int, kernels: Kernels = "library"
+    ) -> None:
         super().__init__()
+        self.native, products = kernels == "native", kernels == "products"
         self.turn = (2, 1, 0) if products else (0, 2, 1)
         self.lift = CausalConv(inputs, channels, 1, products)
         self.first = nn.ModuleList(CausalConv(channels, channels, 2**n, products) for n in range(levels))
@@ -38,8 +49,18 @@ class ImplicitStateTcn(nn.Module):
         self.head = nn.Linear(channels, states)
 
     def forward(self, inputs: Tensor) -> Tensor:
-        x = self.lift(inputs.permute(self.turn).contiguous())
+        if self.native:
+            return self._stacked(inputs)
+        state: Tensor = self.head(self._by_layer(inputs))
+        return state
+
+    def _stacked(self, inputs: Tensor) -> Tensor:
+        pairs = zip(self.first, self.second, strict=True)
+        layers = [self.lift, *(layer for pair in pairs for layer in pair), self.head]
+        return causal_stack(inputs, [part for layer in layers for part in (layer.weight, layer.bias)])
+
+    def _by_layer(self, inputs: Tensor) -> Tensor:
+        x: Tensor = self.lift(inputs.permute(self.turn).contiguous())
         for first, second in zip(self.first, self.second, strict=True):
             x = second(first(x), x)
-        state: Tensor = self.head(x.permute(self.turn))
-        return state
+        return x.permute(self.turn)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.data import Dataset
 
-from trainers import rungs
+from trainers import native, rungs
 from trainers.datasets import tables, windows
 from trainers.datasets.cache import fits_in_memory
 from trainers.datasets.plan import SequentialPlan, ShuffledPlan
@@ -21,7 +21,7 @@ from trainers.metrics import Means, mean_of
 from trainers.options import listed
 from trainers.recipe import Data, Recipe
 from trainers.tcn.data import NaiveSequences, NormalisedSequences, simulate
-from trainers.tcn.model import ImplicitStateTcn
+from trainers.tcn.model import ImplicitStateTcn, Kernels
 from trainers.tcn.options import SIMULATED, TcnConfig
 
 
@@ -37,6 +37,13 @@ class TcnRecipe(Recipe[TcnConfig]):
         rungs.CACHE,
         *rungs.COMMON,
         rungs.RESIDENT,
+        rungs.Optimization(
+            name="native",
+            seed="beyond",
+            rung="best",
+            text="all convolutions of a sample in one C kernel (on a CPU)",
+            measured=True,
+        ),
         rungs.Optimization(
             name="copy_free",
             seed="beyond",
@@ -135,8 +142,13 @@ class TcnRecipe(Recipe[TcnConfig]):
     def build_model(self) -> nn.Module:
         config = self.config
         sizes = len(self.inputs), len(self.targets)
+        return ImplicitStateTcn(*sizes, config.channels, config.levels, self._kernels())
+
+    def _kernels(self) -> Kernels:
+        if self.on("native") and self.plain and native.fits(self.config.channels):
+            return "native"
         products = self.on("copy_free") and self.device.type == "cpu" and not self.on("amp")
-        return ImplicitStateTcn(*sizes, config.channels, config.levels, products)
+        return "products" if products else "library"
 
     def loss(self, model: nn.Module, batch: Batch) -> Tensor:
         predicted = model(batch["inputs"])

@@ -6,27 +6,32 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from trainers.tuning.norm import BatchNormRelu
+from trainers.tuning.winograd import Conv3x3
 
-def double_conv(inputs: int, outputs: int) -> nn.Sequential:
+
+def double_conv(inputs: int, outputs: int, kernels: bool) -> nn.Sequential:
     """Two convolutions, each normalised."""
     layers: list[nn.Module] = []
     for channels in (inputs, outputs):
-        layers += [nn.Conv2d(channels, outputs, 3, padding=1, bias=False), nn.BatchNorm2d(outputs)]
-        layers += [nn.ReLU(inplace=True)]
+        layers += [Conv3x3(channels, outputs, kernels), BatchNormRelu(outputs, kernels)]
+        layers += [nn.Identity()]  # where a ReLU once was: the names in checkpoints stay
     return nn.Sequential(*layers)
 
 
 class UNet(nn.Module):
     """(batch, 1, height, width) → (batch, classes, height, width)."""
 
-    def __init__(self, classes: int, width: int, depth: int) -> None:
+    def __init__(self, classes: int, width: int, depth: int, kernels: bool = False) -> None:
         super().__init__()
         self.depth = depth
         widths = [width * 2**level for level in range(depth + 1)]
-        self.down = nn.ModuleList(double_conv(i, o) for i, o in zip([1, *widths], widths, strict=False))
+        self.down = nn.ModuleList(
+            double_conv(i, o, kernels) for i, o in zip([1, *widths], widths, strict=False)
+        )
         pairs = list(zip(widths[:0:-1], widths[-2::-1], strict=True))
         self.up = nn.ModuleList(nn.ConvTranspose2d(i, o, 2, stride=2) for i, o in pairs)
-        self.mix = nn.ModuleList(double_conv(2 * o, o) for _, o in pairs)
+        self.mix = nn.ModuleList(double_conv(2 * o, o, kernels) for _, o in pairs)
         self.head = nn.Conv2d(width, classes, 1)
 
     def forward(self, image: Tensor) -> Tensor:

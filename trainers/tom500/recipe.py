@@ -53,6 +53,13 @@ class Tom500Recipe(Recipe[Tom500Config]):
             rung="best",
             text="decoded once into a memory-mapped store, gathered",
         ),
+        rungs.Optimization(
+            name="native",
+            seed="beyond",
+            rung="best",
+            text="3×3 convolutions with fewer products, and batch norms, in C (on a CPU)",
+            measured=True,
+        ),
         rungs.CHANNELS_LAST,
         rungs.Optimization(
             name="masked_dice",
@@ -186,7 +193,8 @@ class Tom500Recipe(Recipe[Tom500Config]):
         store.commit("labels")
 
     def build_model(self) -> nn.Module:
-        model = UNet(self.config.num_classes, self.config.width, self.config.depth)
+        config, kernels = self.config, self.on("native") and self.plain
+        model = UNet(config.num_classes, config.width, config.depth, kernels)
         return channels_last(model) if self.on("channels_last") else model
 
     def loss(self, model: nn.Module, batch: Batch) -> Tensor:

@@ -9,7 +9,8 @@ the naive ones first.
 
 Every part is kept in out/bench-trainers. With `--minutes 20` it stops in time and the next call goes on; the
 default sizes come first, and a page is written as soon as they are there. `--headline` measures nothing else,
-`--left` only says what is still to be measured.
+`--left` only says what is still to be measured. `--pages` measures nothing: it writes the pages from what is
+on file, also from parts of earlier code, and both it and the pages say which they are.
 """
 
 from __future__ import annotations
@@ -51,6 +52,10 @@ def main(arguments: list[str] | None = None) -> int:
     if args.left:
         print(slices.sentence(everything), *(part.name for part in slices.left(everything)), sep="\n")
         return 0
+    if args.pages:
+        for ladder in chosen:
+            rewrite(ladder, slices, parts[ladder.name], args.out)
+        return 0
     met = {}
     for what in WHAT[:1] if args.headline else WHAT:
         for ladder in chosen:
@@ -74,6 +79,9 @@ def options(arguments: list[str]) -> argparse.Namespace:
         "--left", action="store_true", help="say what is not measured yet, and measure nothing"
     )
     parser.add_argument("--headline", action="store_true", help="the rungs at their default sizes only")
+    parser.add_argument(
+        "--pages", action="store_true", help="write the pages from what is on file, old or new"
+    )
     parser.add_argument("--out", type=Path, default=OUT, help="folder of the results")
     parser.add_argument("--kept", type=Path, default=KEPT, help="folder of the parts")
     return parser.parse_args(arguments)
@@ -119,12 +127,26 @@ def measured(
     return found
 
 
-def write(ladder: Any, slices: Slices, parts: list[Part], out: Path) -> bool:
+def rewrite(ladder: Any, slices: Slices, parts: list[Part], out: Path) -> None:
+    """The page of one recipe from whatever is on file, and what of it is old."""
+    there = {part.name for part in parts if slices.found(part) or slices.older(part)}
+    needed = {part_name(ladder.name, kind, WHAT[0]) for kind in KINDS}
+    if not needed <= there:
+        missing = ", ".join(sorted(needed - there))
+        print(f"trainers_{ladder.name}.md stays as it is: {missing} not on file")
+        return
+    write(ladder, slices, parts, out, older=True)
+    old = [part.name for part in parts if slices.older(part)]
+    print(f"  of earlier code: {', '.join(old) or 'nothing'}")
+
+
+def write(ladder: Any, slices: Slices, parts: list[Part], out: Path, *, older: bool = False) -> bool:
     """The page of one recipe from the parts there are. Whether it met its goals."""
     from tests.benchmarks.trainers import report
 
-    there = [part for part in parts if slices.found(part)]
-    found = {part.name: slices.found(part) for part in there}
+    old = {part.name: figures for part in parts if older and (figures := slices.older(part))}
+    there = [part for part in parts if slices.found(part) or part.name in old]
+    found = {part.name: slices.found(part) or old[part.name] for part in there}
     names = {kind: {what: part_name(ladder.name, kind, what) for what in WHAT} for kind in KINDS}
     kinds = {
         kind: {what: found[name] for what, name in some.items() if name in found}
@@ -132,6 +154,7 @@ def write(ladder: Any, slices: Slices, parts: list[Part], out: Path) -> bool:
     }
     result = report.figures(ladder, kinds)
     result["seconds"] = round(slices.seconds(there), 1)
+    result["older"] = {name: figures["date"] for name, figures in old.items()}
     out.mkdir(parents=True, exist_ok=True)
     name = f"trainers_{ladder.name}"
     (out / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")

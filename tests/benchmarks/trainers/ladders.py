@@ -9,10 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from trainers.datasets.source import usable_cores
 from trainers.recipe import Recipe
 from trainers.recipe import find as find_recipe
 
 NAIVE, DOCUMENT, BEST = "naive", "document: its list without workers, AMP and compile", "best: everything"
+CORES = usable_cores()
+NAIVE_ALL, BEST_ALL = f"naive on all {CORES} cores", f"best on all {CORES} cores"
 WITH_WORKERS = "document with its loader processes, one a core"
 
 
@@ -147,8 +150,11 @@ def ends(ladder: Ladder) -> list[Row]:
 
 
 def defaults(ladder: Ladder) -> list[Row]:
-    """What is measured at the default size: the rungs, and number formats beside them."""
-    return [*ends(ladder), BF16]
+    """What is measured at the default size: the rungs, a number format, and both ends with all cores."""
+    naive, _, best = ends(ladder)
+    both = ((NAIVE_ALL, naive), (BEST_ALL, best)) if CORES > 1 else ()
+    every = [Row(label, "", {**row.options, "threads": CORES}, compare=row.compare) for label, row in both]
+    return [*ends(ladder), BF16, *every]
 
 
 SETTLED_FOR_ALL = (
@@ -177,7 +183,7 @@ def rows(ladder: Ladder) -> list[Row]:
     found += [document, Row(WITH_WORKERS, "S0.4 S1.2 S4.3", {"rung": "document"})]
     for item in items:
         if item.rung == "best":
-            needs = ",+resident" if item.name in ("dense", "neighbour_sums") else ""
+            needs = ",+resident" if ladder.name == "graph" and item.measured else ""
             options = {**document.options, "ablate": f"+{item.name}{needs}"}
             found.append(Row(f"document + {item.text}", item.seed, options))
     return [*found, best, *ladder.extra]

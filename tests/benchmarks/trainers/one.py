@@ -18,9 +18,11 @@ import torch
 from tests.benchmarks.trainers import measure
 from tests.benchmarks.trainers.ladders import (
     BEST,
+    BEST_ALL,
     COMPILED,
     DOCUMENT,
     LADDERS,
+    NAIVE_ALL,
     Ladder,
     Row,
     defaults,
@@ -61,6 +63,11 @@ def _figures(
     if which == "default":
         marked = [by_label[row.label] for row in ends(ladder)]
         found["phases"] = {s.row.label: s.ask("phases", 4 * ladder.steps[which]) for s in marked}
+        found["left"] = best.ask("left", 4 * ladder.steps[which])
+        found["batch_size"] = best.facts["batch_size"]
+        if BEST_ALL in by_label:
+            every = measure.interval(by_label[NAIVE_ALL].step_seconds, by_label[BEST_ALL].step_seconds)
+            found["all_cores"] = [round(value, 3) for value in every]
     return found
 
 

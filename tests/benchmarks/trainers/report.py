@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from tests.benchmarks.trainers import left
 from tests.benchmarks.trainers.ladders import BEST, NAIVE, SETTLED_FOR_ALL, Ladder, not_measured
 
 Figures = dict[str, Any]
@@ -16,6 +17,10 @@ LATER = "not measured with this code yet"
 def figures(ladder: Ladder, kinds: dict[str, Figures]) -> Figures:
     """Everything that was measured; `met` is whether the ratios asked for were reached."""
     goals = [goal for kind, found in kinds.items() for goal in _goals(ladder, kind, found)]
+    for found in kinds.values():
+        rows = {row["label"]: row for row in found["default"]["rows"]}
+        if "left" in found["default"]:
+            found["default"]["left_facts"] = left.facts(found["default"], rows[BEST], rows[NAIVE])
     return {
         "recipe": ladder.name,
         "command": f"python -m tests.benchmarks.trainers {ladder.name}",
@@ -42,6 +47,7 @@ def _goals(ladder: Ladder, kind: str, found: Figures) -> list[Figures]:
     return [
         {
             "what": f"naive → best, default model and data, {kind}",
+            "kind": kind,
             "least": ladder.goal,
             "ratio": best["ratio"],
             "interval": best["interval"],
@@ -80,9 +86,11 @@ def markdown(ladder: Ladder, result: Figures) -> str:
         "",
         f"The document claims: {ladder.claim}.",
         "",
+        *_older(result),
         *_headline(result),
         *_asked_for(result),
         *_phases(result),
+        *left.lines(result),
         *_compiled(result),
         *_single_rows(ladder, result),
         "## Settled after a result was seen",
@@ -93,6 +101,12 @@ def markdown(ladder: Ladder, result: Figures) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _older(result: Figures) -> list[str]:
+    """Parts that an earlier state of the code was measured with."""
+    parts = [f"{name} ({date})" for name, date in result.get("older", {}).items()]
+    return [f"Measured with earlier code: {', '.join(parts)}.", ""] if parts else []
 
 
 def _headline(result: Figures) -> list[str]:
@@ -107,6 +121,9 @@ def _headline(result: Figures) -> list[str]:
         part = found["default"]
         lines += ["", f"{kind}: on in best: {', '.join(part['on_in_best'])}; largest difference of a loss "
                       f"from the naive run {part['largest_loss_difference']:.1e} (rounding)."]  # fmt: skip
+        if "all_cores" in part:
+            low, ratio, high = part["all_cores"]
+            lines[-1] += f" With all cores for both, naive → best is ×{ratio:.2f} ({low:.2f}–{high:.2f})."
     return [*lines, ""]
 
 

@@ -46,6 +46,11 @@ class Slices:
         kept = self._read(part)
         return kept["figures"] if kept and kept["code"] == part.code else None
 
+    def older(self, part: Part) -> dict[str, Any] | None:
+        """The figures of a part on file that was measured with other code."""
+        kept = self._read(part)
+        return kept["figures"] if kept and kept["code"] != part.code else None
+
     def left(self, parts: Sequence[Part]) -> list[Part]:
         return [part for part in parts if self.found(part) is None]
 
@@ -99,6 +104,7 @@ def fingerprint(recipe: str, settings: object) -> str:
     here, trainers = Path(__file__).parent, ROOT / "trainers"
     folders = [trainers / name for name in ("datasets", "engine", "tuning", recipe)]
     files = [*trainers.glob("*.py"), *(path for folder in folders for path in folder.glob("*.py"))]
+    files += [path for path in (trainers / "native").iterdir() if path.suffix in (".py", ".c", ".h")]
     files += [here / f"{name}.py" for name in ("measure", "one", "subject")]
     digest = hashlib.sha256(repr(settings).encode())
     for path in sorted(files):

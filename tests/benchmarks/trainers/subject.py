@@ -19,6 +19,7 @@ from typing import Any
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from tests.benchmarks.trainers import left
 from tests.benchmarks.trainers.ladders import Ladder, Row
 from trainers.datasets.source import batch_length
 from trainers.engine import checkpoint
@@ -86,6 +87,11 @@ class Subject:
             shares: dict[str, float] = marks.monitor.get_summary()["phases"]
         return {name: round(share, 3) for name, share in shares.items()}
 
+    def left(self, count: int) -> dict[str, float]:
+        """Where a step's time goes, as shares, from the profiler."""
+        with contextlib.redirect_stderr(io.StringIO()):
+            return left.shares(self.trainer, count)
+
     def arithmetic(self) -> dict[str, float]:
         """Operations of a sample's training step, and how many a second a large product does here: no kernel
         in this number format takes less time than their ratio."""
@@ -111,6 +117,7 @@ class Subject:
 def make(ladder: Ladder, row: Row, size: dict[str, Any], folder: Path) -> Trainer:
     """A trainer of this row."""
     options = {"epochs": 100_000, **size, **row.options}
+    torch.set_num_threads(options.get("threads", 1))
     if ladder.name == "graph":
         options["cache_dir"] = str(folder / "graphs")
     config = ladder.recipe.config_class(

@@ -55,7 +55,7 @@ def test_every_recipe_has_its_parts_on_both_kinds_of_cpu(tmp_path: Path) -> None
 def test_a_page_is_written_when_the_default_sizes_are_there(tmp_path: Path) -> None:
     # GIVEN figures of the default sizes, and nothing else
     ladder = LADDERS[0]
-    rates = [100.0, 200.0, 500.0, 600.0]
+    rates = [100.0, 200.0, 500.0, *(600.0 for _ in defaults(ladder)[3:])]
     rows = [
         {"label": row.label, "samples_per_second": rate, "data_samples_per_second": 1000.0,
          "ratio": rate / 100, "interval": [rate / 101, rate / 99]}
@@ -69,6 +69,9 @@ def test_a_page_is_written_when_the_default_sizes_are_there(tmp_path: Path) -> N
         "over_document": [2.4, 2.5, 2.6],
         "arithmetic": {"operations_a_sample": 1.0, "operations_a_second": 1000.0},
         "phases": {},
+        "left": {"products": 0.5, "copies": 0.2},
+        "batch_size": 10,
+        "all_cores": [3.9, 4.0, 4.1],
     }
     all_parts = [
         Part(part.name, part.code, lambda: figures, 1.0) for part in benchmark.parts_of(ladder, 1.0, tmp_path)
