@@ -39,7 +39,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--seconds", type=float, default=5.0, metavar="S", help="length of a trial (default: 5)"
     )
     parser.add_argument("--blocks", type=int, default=3, metavar="N", help="most repetitions (default: 3)")
-    parser.add_argument("--most", type=int, default=4, metavar="N", help="most remedies tried (default: 4)")
+    parser.add_argument(
+        "--most", type=int, metavar="N", help="most remedies tried (default: 4; every option of a trainer)"
+    )
     parser.add_argument("--allow-numerics", action="store_true", help="also what changes the training")
     parser.add_argument(
         "--ceilings",

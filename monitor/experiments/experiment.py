@@ -84,7 +84,7 @@ class Experiment:
         trial = self._runner.trial(arm, limit=self._limit, steps=self.steps)
         self.trials.append(trial)
         if arm == BASELINE and trial.problem:
-            raise UserError(f"the script as it is failed: {trial.failure or trial.problem}", code=EXIT_FAILED)
+            raise failed_as_it_is(trial.failure or trial.problem)
 
     def _tell_progress(self, arm: Arm, left: int) -> None:
         spent = [trial.seconds for trial in self.trials] or [self._first_seconds]
@@ -163,6 +163,13 @@ class Experiment:
         told = (trial.ended.told for trial in self.of(arm))
         found = [getattr(one, name) for one in told if one is not None]
         return max((value for value in found if value is not None), default=None)
+
+
+def failed_as_it_is(why: str) -> UserError:
+    """There is nothing to compare with."""
+    asks = why.startswith("EOFError")
+    hint = "nobody answers a trial: let the script read what it asks for from an argument" if asks else None
+    return UserError(f"the script as it is failed: {why}", hint=hint, code=EXIT_FAILED)
 
 
 def winners(results: Sequence[Result], allowed: Sequence[Effect] = FREE) -> list[Result]:

@@ -6,9 +6,18 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from monitor.comparison.settings import setting
 from monitor.experiments.arm import EFFECTS, FREE, Arm, ceilings
 from monitor.experiments.candidates import candidates, from_findings
-from monitor.experiments.experiment import Experiment, Progress, Result, combined, winners
+from monitor.experiments.experiment import (
+    Experiment,
+    Progress,
+    Result,
+    combined,
+    failed_as_it_is,
+    winners,
+)
+from monitor.experiments.measure import LEAST_STEPS, WARM_STEPS
 from monitor.experiments.memory import forget, remember, write_pairs
 from monitor.experiments.recipes import recipe_arms, recipe_of
 from monitor.experiments.runner import Runner
@@ -20,6 +29,7 @@ from monitor.report.watch import RunWatcher
 FIRST_LIMIT = 900.0
 """Seconds a first look may take, set-up included."""
 NAME = "try"
+MOST = 4
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -30,7 +40,8 @@ class Options(msgspec.Struct, frozen=True):
     steps: int | None = None
     seconds: float = 5.0
     blocks: int = 3
-    most: int = 4
+    most: int | None = None
+    """Remedies that are tried; None: `MOST`, and every option of a trainer."""
     allow_numerics: bool = False
     ceilings: bool = False
     """Also: how fast if data, checkpoints or logging were free?"""
@@ -102,16 +113,30 @@ class Study:
         if report.run is None or not report.run.steps:
             raise UserError(f"{report.verdict} {trial.ended.last_words}".strip(), code=EXIT_FAILED)
         if trial.failure or trial.ended.told is None:
-            raise UserError(f"the script as it is failed: {trial.failure}", code=EXIT_FAILED)
-        return report, trial.seconds, trial.ended.told.steps
+            raise failed_as_it_is(trial.failure)
+        steps = trial.ended.told.steps
+        if steps < WARM_STEPS + LEAST_STEPS:
+            raise UserError(
+                f"the script made {steps} steps, too few to compare: {WARM_STEPS} are warm-up, and "
+                f"{LEAST_STEPS} more are needed",
+                hint="start it with more steps",
+                code=EXIT_FAILED,
+            )
+        return report, trial.seconds, steps
 
     def _arms(self, report: Report, cores: int) -> tuple[list[Arm], tuple[Arm, ...]]:
         """What is tried, and what would be if the training might change."""
         found = self._asked(report)
         if not found and report.run is not None and recipe_of(self._runner.words) is not None:
-            found = recipe_arms(self._runner.words, cores, report.run.batch_size)
+            workers = setting(report.run, "loader", "num_workers")
+            found = recipe_arms(
+                self._runner.words,
+                cores,
+                report.run.batch_size,
+                workers if isinstance(workers, int) else None,
+            )[: self._options.most]
         elif not found and report.run is not None:
-            found = candidates(report.findings, report.run, cores, self._options.most)
+            found = candidates(report.findings, report.run, cores, self._options.most or MOST)
         tried = [arm for arm in found if arm.effect in self._options.allowed]
         return tried, tuple(arm for arm in found if arm not in tried)
 
