@@ -144,5 +144,6 @@ def _tell(progress: Progress) -> None:
         return
     filled = WIDTH * progress.done // max(1, whole)
     bar = terminal.block * filled + terminal.blank * (WIDTH - filled)
-    line = f"{bar} {count}{left}  {progress.label}"[: terminal.width - 1]  # one that breaks cannot be redrawn
+    line, most = f"{bar} {count}{left}  {progress.label}", terminal.width - 1
+    line = line if len(line) <= most else f"{line[: most - 1]}…"  # one that breaks cannot be redrawn
     print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)

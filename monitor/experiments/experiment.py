@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
@@ -108,9 +109,17 @@ class Experiment:
         by_sample = not is_ceiling(arm) and all(
             trial.measured.samples for trial in self.trials if trial.measured is not None
         )
-        costs = {one.label: self._costs(one, by_sample) for one in self._arms()}
+        costs = self._all_costs(by_sample)
         deviation, freedom = noise(list(costs.values()))
         return ratio_of(costs.get(BASELINE.label, []), costs.get(arm.label, []), deviation, freedom)
+
+    def noise(self) -> float | None:
+        """By how much runs of the same arm differ, as a share."""
+        deviation, freedom = noise(list(self._all_costs(by_sample=False).values()))
+        return math.expm1(deviation) if freedom else None
+
+    def _all_costs(self, by_sample: bool) -> dict[str, list[float]]:
+        return {one.label: self._costs(one, by_sample) for one in self._arms()}
 
     def _arms(self) -> Iterator[Arm]:
         seen: dict[str, Arm] = {trial.arm.label: trial.arm for trial in self.trials}

@@ -73,6 +73,8 @@ class Answer(msgspec.Struct, frozen=True):
     ceilings: tuple[Result, ...] = ()
     """What parts of the loop could bring at the most."""
     baseline_runs: int = 0
+    noise: float | None = None
+    """By how much runs with the same settings differ; None: not known."""
     interrupted: bool = False
 
 
@@ -110,19 +112,21 @@ class Study:
         watcher.start()
         trial = self._runner.first_look(run_id, watcher.environment(), self._options.seconds, FIRST_LIMIT)
         report = watcher.finish(trial.ended.code)
+        if trial.ended.code:
+            raise failed_as_it_is(trial.failure)
         if report.run is None or not report.run.steps:
-            raise UserError(f"{report.verdict} {trial.ended.last_words}".strip(), code=EXIT_FAILED)
+            raise UserError(report.verdict, code=EXIT_FAILED)
         if trial.failure or trial.ended.told is None:
             raise failed_as_it_is(trial.failure)
-        steps = trial.ended.told.steps
-        if steps < WARM_STEPS + LEAST_STEPS:
+        made = report.run.steps
+        if made < WARM_STEPS + LEAST_STEPS:
             raise UserError(
-                f"the script made {steps} steps, too few to compare: {WARM_STEPS} are warm-up, and "
+                f"the script made {made} steps, too few to compare: {WARM_STEPS} are warm-up, and "
                 f"{LEAST_STEPS} more are needed",
                 hint="start it with more steps",
                 code=EXIT_FAILED,
             )
-        return report, trial.seconds, steps
+        return report, trial.seconds, trial.ended.told.steps
 
     def _arms(self, report: Report, cores: int) -> tuple[list[Arm], tuple[Arm, ...]]:
         """What is tried, and what would be if the training might change."""
@@ -170,6 +174,7 @@ class Study:
             ceilings=tuple(experiment.result(arm) for arm in ceilings() if experiment.of(arm)),
             isolation=self._runner.isolation.sentence,
             baseline_runs=len(experiment.of(Arm())),
+            noise=experiment.noise(),
             interrupted=interrupted,
         )
         if answer.best is not None:
