@@ -61,12 +61,12 @@ def _verified(words: list[str], allow_numerics: bool) -> Verified | None:
 
 
 def _wanted(best: Verified | None) -> dict[str, Any]:
-    """What can be switched while it runs is compared with none where that costs little; the rest is set."""
-    settings = best.settings if best is not None else {}
-    live = {name: value for name, value in settings.items() if can_switch(name)}
-    fixed = {name: value for name, value in settings.items() if name not in live}
-    before = {"before": best.step_seconds} if best is not None else {}
-    return {"set": fixed, **before, **({"live": live} if live or best is None else {})}
+    """All is set before the first step; what can be switched while it runs is also compared with none where
+    that costs little."""
+    if best is None:
+        return {"live": []}
+    live = [name for name in best.settings if can_switch(name)]
+    return {"set": best.settings, "before": best.step_seconds, **({"live": live} if live else {})}
 
 
 def _promise(best: Verified | None) -> str:
@@ -90,18 +90,21 @@ def _came(best: Verified | None, told: Told | None, run_id: str, code: int) -> I
         if one["state"] != "applied":
             yield f"{name} was not applied: {one['why']}"
     if told is not None and told.explored is not None:
-        yield from _explored(told.explored)
+        yield from _explored(told.explored, best)
     if code:
         yield f"it ended with exit code {code}; without gpumon it runs as it always did"
     if best is not None and best.step_seconds is not None:
         yield _against_trials(best.step_seconds, run_id)
 
 
-def _explored(found: Explored) -> Iterator[str]:
+def _explored(found: Explored, best: Verified | None) -> Iterator[str]:
+    """What blocks of steps have shown; what verified settings brought is also said beside their trials."""
     yield from found.notes
     if found.together is not None and found.stays:
         likely, low, high = found.together
         yield f"{' '.join(found.stays)}: {gain_range(low, likely, high)} against blocks of steps without"
+    elif best is not None and best.step_seconds is not None:
+        return
     elif found.stays:
         yield f"{' '.join(found.stays)}: too few steps were made to say what it brought"
     elif found.tried:

@@ -39,7 +39,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--seconds", type=float, default=5.0, metavar="S", help="length of a trial (default: 5)"
     )
     parser.add_argument("--blocks", type=int, default=3, metavar="N", help="most repetitions (default: 3)")
-    parser.add_argument("--most", type=int, default=4, metavar="N", help="most remedies tried (default: 4)")
+    parser.add_argument(
+        "--most", type=int, metavar="N", help="most remedies tried (default: 4; every option of a trainer)"
+    )
     parser.add_argument("--allow-numerics", action="store_true", help="also what changes the training")
     parser.add_argument(
         "--ceilings",
@@ -142,5 +144,6 @@ def _tell(progress: Progress) -> None:
         return
     filled = WIDTH * progress.done // max(1, whole)
     bar = terminal.block * filled + terminal.blank * (WIDTH - filled)
-    line = f"{bar} {count}{left}  {progress.label}"[: terminal.width - 1]  # one that breaks cannot be redrawn
+    line, most = f"{bar} {count}{left}  {progress.label}", terminal.width - 1
+    line = line if len(line) <= most else f"{line[: most - 1]}…"  # one that breaks cannot be redrawn
     print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)

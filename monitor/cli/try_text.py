@@ -100,7 +100,9 @@ def _brought(result: Result) -> str:
 def _verdict(result: Result) -> str:
     if result.ratio is None or result.ratio.gains:
         return "faster"
-    return "slower" if result.ratio.loses else "no clear change"
+    if result.ratio.loses:
+        return "slower"
+    return "no change" if result.ratio.clear else "not clear"
 
 
 def _ratio(result: Result) -> str:
@@ -160,11 +162,8 @@ def _ladder(answer: Answer) -> Iterator[str]:
 def _best(answer: Answer, width: int | None) -> Iterator[str]:
     best = answer.best
     if best is None or best.ratio is None:
-        yield (
-            "Nothing is clear yet."
-            if answer.interrupted
-            else ("Best: leave it as it is; nothing that was tried is clearly faster.")
-        )
+        for sentence in _nothing(answer):
+            yield from wrapped(sentence, width, hang="")
         return
     yield from wrapped(f"Best: {best.arm.label}", width, hang=INDENT)
     yield from wrapped(f"{_ratio(best)}; {EFFECT_WORDS[best.effect]}.", width, INDENT, "")
@@ -176,6 +175,21 @@ def _best(answer: Answer, width: int | None) -> Iterator[str]:
     if best.arm.options:
         yield from wrapped(f"To keep it, add {' '.join(best.arm.words)}; --save FILE writes it down,", width)
     yield from wrapped("or run it with `gpumon boost -- COMMAND`, which edits nothing.", width, hang="")
+
+
+def _nothing(answer: Answer) -> Iterator[str]:
+    """That nothing is clearly faster may be the machine's doing."""
+    if answer.interrupted:
+        yield "Nothing is clear yet."
+        return
+    yield "Best: leave it as it is; nothing that was tried is clearly faster."
+    open_ = any(one.ratio is not None and not one.ratio.clear for one in answer.results)
+    if open_ and answer.noise is not None:
+        yield (
+            "Not everything is clear: runs with the same settings differ by about "
+            f"{small_percent(answer.noise)} here. More --blocks, or less beside it on this machine, would "
+            "tell."
+        )
 
 
 def _changes(answer: Answer) -> Iterator[str]:

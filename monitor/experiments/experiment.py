@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
@@ -84,7 +85,7 @@ class Experiment:
         trial = self._runner.trial(arm, limit=self._limit, steps=self.steps)
         self.trials.append(trial)
         if arm == BASELINE and trial.problem:
-            raise UserError(f"the script as it is failed: {trial.failure or trial.problem}", code=EXIT_FAILED)
+            raise failed_as_it_is(trial.failure or trial.problem)
 
     def _tell_progress(self, arm: Arm, left: int) -> None:
         spent = [trial.seconds for trial in self.trials] or [self._first_seconds]
@@ -108,9 +109,17 @@ class Experiment:
         by_sample = not is_ceiling(arm) and all(
             trial.measured.samples for trial in self.trials if trial.measured is not None
         )
-        costs = {one.label: self._costs(one, by_sample) for one in self._arms()}
+        costs = self._all_costs(by_sample)
         deviation, freedom = noise(list(costs.values()))
         return ratio_of(costs.get(BASELINE.label, []), costs.get(arm.label, []), deviation, freedom)
+
+    def noise(self) -> float | None:
+        """By how much runs of the same arm differ, as a share."""
+        deviation, freedom = noise(list(self._all_costs(by_sample=False).values()))
+        return math.expm1(deviation) if freedom else None
+
+    def _all_costs(self, by_sample: bool) -> dict[str, list[float]]:
+        return {one.label: self._costs(one, by_sample) for one in self._arms()}
 
     def _arms(self) -> Iterator[Arm]:
         seen: dict[str, Arm] = {trial.arm.label: trial.arm for trial in self.trials}
@@ -163,6 +172,13 @@ class Experiment:
         told = (trial.ended.told for trial in self.of(arm))
         found = [getattr(one, name) for one in told if one is not None]
         return max((value for value in found if value is not None), default=None)
+
+
+def failed_as_it_is(why: str) -> UserError:
+    """There is nothing to compare with."""
+    asks = why.startswith("EOFError")
+    hint = "nobody answers a trial: let the script read what it asks for from an argument" if asks else None
+    return UserError(f"the script as it is failed: {why}", hint=hint, code=EXIT_FAILED)
 
 
 def winners(results: Sequence[Result], allowed: Sequence[Effect] = FREE) -> list[Result]:

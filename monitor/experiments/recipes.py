@@ -23,22 +23,31 @@ def recipe_of(words: Sequence[str]) -> str | None:
     return None
 
 
-def recipe_arms(words: Sequence[str], cores: int, batch_size: int | None) -> list[Arm]:
-    """What the user has chosen himself is left alone."""
+def recipe_arms(
+    words: Sequence[str], cores: int, batch_size: int | None, workers: int | None = None
+) -> list[Arm]:
+    """What the user has chosen himself is left alone. `workers`: those of the loader; None: there is none."""
     given = {word.split("=")[0].lstrip("-").replace("-", "_") for word in words if word.startswith("--")}
+    counts = [] if workers is None else [count for count in (cores, 0) if count != workers]
     return [
         Arm(options={name: value})
-        for name, value in _options(cores, batch_size)
+        for name, value in _options(counts, "naive" in _rungs(words), batch_size)
         if name not in given and f"no_{name}" not in given
     ]
 
 
-def _options(cores: int, batch_size: int | None) -> Iterator[tuple[str, str]]:
-    yield "num_workers", "0"
-    yield "num_workers", str(cores)
+def _rungs(words: Sequence[str]) -> list[str]:
+    """What `--rung` says, as one word or as two."""
+    return [word.removeprefix("--rung=") for word in words]
+
+
+def _options(counts: Sequence[int], naive: bool, batch_size: int | None) -> Iterator[tuple[str, str]]:
+    """What has an effect: a naive rung has no products to choose from."""
+    yield from (("num_workers", str(count)) for count in counts)
     yield "threads", "1"
-    yield "products", "all"
-    yield "products", "none"
+    if not naive:
+        yield "products", "all"
+        yield "products", "none"
     yield "use_torch_compile", "true"
     if batch_size is not None:
         yield "batch_size", str(2 * batch_size)

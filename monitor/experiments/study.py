@@ -6,9 +6,18 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from monitor.comparison.settings import setting
 from monitor.experiments.arm import EFFECTS, FREE, Arm, ceilings
 from monitor.experiments.candidates import candidates, from_findings
-from monitor.experiments.experiment import Experiment, Progress, Result, combined, winners
+from monitor.experiments.experiment import (
+    Experiment,
+    Progress,
+    Result,
+    combined,
+    failed_as_it_is,
+    winners,
+)
+from monitor.experiments.measure import LEAST_STEPS, WARM_STEPS
 from monitor.experiments.memory import forget, remember, write_pairs
 from monitor.experiments.recipes import recipe_arms, recipe_of
 from monitor.experiments.runner import Runner
@@ -20,6 +29,7 @@ from monitor.report.watch import RunWatcher
 FIRST_LIMIT = 900.0
 """Seconds a first look may take, set-up included."""
 NAME = "try"
+MOST = 4
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -30,7 +40,8 @@ class Options(msgspec.Struct, frozen=True):
     steps: int | None = None
     seconds: float = 5.0
     blocks: int = 3
-    most: int = 4
+    most: int | None = None
+    """Remedies that are tried; None: `MOST`, and every option of a trainer."""
     allow_numerics: bool = False
     ceilings: bool = False
     """Also: how fast if data, checkpoints or logging were free?"""
@@ -62,6 +73,8 @@ class Answer(msgspec.Struct, frozen=True):
     ceilings: tuple[Result, ...] = ()
     """What parts of the loop could bring at the most."""
     baseline_runs: int = 0
+    noise: float | None = None
+    """By how much runs with the same settings differ; None: not known."""
     interrupted: bool = False
 
 
@@ -99,19 +112,35 @@ class Study:
         watcher.start()
         trial = self._runner.first_look(run_id, watcher.environment(), self._options.seconds, FIRST_LIMIT)
         report = watcher.finish(trial.ended.code)
+        if trial.ended.code:
+            raise failed_as_it_is(trial.failure)
         if report.run is None or not report.run.steps:
-            raise UserError(f"{report.verdict} {trial.ended.last_words}".strip(), code=EXIT_FAILED)
+            raise UserError(report.verdict, code=EXIT_FAILED)
         if trial.failure or trial.ended.told is None:
-            raise UserError(f"the script as it is failed: {trial.failure}", code=EXIT_FAILED)
+            raise failed_as_it_is(trial.failure)
+        made = report.run.steps
+        if made < WARM_STEPS + LEAST_STEPS:
+            raise UserError(
+                f"the script made {made} steps, too few to compare: {WARM_STEPS} are warm-up, and "
+                f"{LEAST_STEPS} more are needed",
+                hint="start it with more steps",
+                code=EXIT_FAILED,
+            )
         return report, trial.seconds, trial.ended.told.steps
 
     def _arms(self, report: Report, cores: int) -> tuple[list[Arm], tuple[Arm, ...]]:
         """What is tried, and what would be if the training might change."""
         found = self._asked(report)
         if not found and report.run is not None and recipe_of(self._runner.words) is not None:
-            found = recipe_arms(self._runner.words, cores, report.run.batch_size)
+            workers = setting(report.run, "loader", "num_workers")
+            found = recipe_arms(
+                self._runner.words,
+                cores,
+                report.run.batch_size,
+                workers if isinstance(workers, int) else None,
+            )[: self._options.most]
         elif not found and report.run is not None:
-            found = candidates(report.findings, report.run, cores, self._options.most)
+            found = candidates(report.findings, report.run, cores, self._options.most or MOST)
         tried = [arm for arm in found if arm.effect in self._options.allowed]
         return tried, tuple(arm for arm in found if arm not in tried)
 
@@ -145,6 +174,7 @@ class Study:
             ceilings=tuple(experiment.result(arm) for arm in ceilings() if experiment.of(arm)),
             isolation=self._runner.isolation.sentence,
             baseline_runs=len(experiment.of(Arm())),
+            noise=experiment.noise(),
             interrupted=interrupted,
         )
         if answer.best is not None:

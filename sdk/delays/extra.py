@@ -13,8 +13,10 @@ from .. import ring
 from .plan import REACH, SETTLE, Block
 
 LEAST_STEPS = 4
-STALL = 5.0
-"""A choice: a step so many times as long as usual is something else (a checkpoint, an evaluation)."""
+STALL, OFTEN = 5.0, 0.9
+"""Choices: a step so many times as long as this part of the others is something else (a checkpoint, an
+evaluation). The longest that is usual counts, not the median: where a loader paces a quick loop, its workers'
+batches come together, and one step in a few waits for all of them."""
 BEHIND = 16
 """A choice: steps the device's results may come later."""
 _NOT_STEADY = ring.F_WARMUP | ring.F_SAMPLED | ring.F_COMPILED
@@ -27,7 +29,7 @@ def extra_ns(block: Block, periods: Mapping[int, int]) -> float | None:
     beside = _known(periods, range(before, block.first)) + _known(periods, range(behind, behind + REACH))
     if not inside or not beside:
         return None
-    longest = STALL * statistics.median(beside)
+    longest = STALL * sorted(beside)[int(OFTEN * (len(beside) - 1))]
     inside, beside = ([one for one in side if one <= longest] for side in (inside, beside))
     if min(len(inside), len(beside)) < LEAST_STEPS:
         return None

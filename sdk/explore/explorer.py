@@ -4,8 +4,8 @@ Each is switched on and off in blocks of steps; one that is clearly faster stays
 beside it. Then all that stayed are compared with none, in new blocks, and again later: what is not faster any
 more is switched off. A setting that fails is switched off too, and the training goes on.
 
-Settings that were verified beforehand are on from the first steps, and compared with none once the run is
-long enough to afford the slow blocks.
+Settings that were verified beforehand are in force before the first step, and compared with none once the run
+is long enough to afford the slow blocks.
 """
 
 from __future__ import annotations
@@ -13,18 +13,21 @@ from __future__ import annotations
 import math
 import statistics
 import weakref
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from ..knobs.catalog import KNOBS
 from ..knobs.knob import APPLIED, REFUSED, Flip, Outcome, Place, attempt
 from .candidates import live_candidates
 from .comparison import LEAST_PAIRS, SETTLE, Comparison, Gain
 
-FIRST_STEP, FIRST_GIVEN = 12, 2
-"""Warm-up is over; given settings need not wait for that."""
+FIRST_STEP = 12
+"""Warm-up is over."""
 MEASURED = 20
 """Steps before the first block: how long is a step, and what does the script do that could be changed?"""
+SEEN_SECONDS = 2.0
+"""A choice: given settings are called slower than none after so long at the earliest; a busy moment is not
+their fault."""
 BLOCK_SECONDS, LEAST_STEPS, MOST_STEPS = 0.25, 8, 100
 """A choice: how long a block is."""
 CHECK_SHARE = 0.03
@@ -34,21 +37,24 @@ AGAIN = 10
 """A choice: when the training has made so many times the steps it had, what stayed is compared again."""
 
 
-class Candidate:
+class Candidate(NamedTuple):
     """A setting that may be switched."""
 
-    def __init__(self, place: Place, name: str, value: str) -> None:
-        self.label = f"{name}={value}"
-        self.outcome = Outcome("nothing to change")
-        self.flip: Flip | None = None
-        attempt(self.outcome, self._prepare, place, name, value)
-
-    def _prepare(self, place: Place, name: str, value: str) -> None:
-        self.flip = KNOBS[name].live(place, KNOBS[name].read(value), self.outcome)
+    label: str
+    outcome: Outcome
+    flip: Flip | None
 
     @property
     def useful(self) -> bool:
         return self.flip is not None and self.outcome.state == APPLIED
+
+
+def candidate(place: Place, name: str, value: str) -> Candidate:
+    """Of a search: switched off at first."""
+    knob, outcome = KNOBS[name], Outcome("nothing to change")
+    return Candidate(
+        f"{name}={value}", outcome, attempt(outcome, lambda: knob.live(place, knob.read(value), outcome))
+    )
 
 
 class Explorer:
@@ -58,7 +64,7 @@ class Explorer:
         self,
         torch: Any,
         steps: Callable[[], int],
-        settings: dict[str, str] | None = None,
+        given: Sequence[Candidate] | None = None,
         tell: Callable[[dict[str, Any]], None] = lambda found: None,
         before: float | None = None,
     ) -> None:
@@ -68,12 +74,12 @@ class Explorer:
         self._ran = self._usual = 0.0
         """Seconds so far, and of a usual step at the beginning."""
         self._place = Place(torch, steps, self._known)
-        self._given = settings
-        """Not searched: these are switched on at once, and compared with none later."""
+        self._given = given
+        """Not searched: these are in force already, and compared with none later."""
         self._optimizers: list[weakref.ref[Any]] = []
         self._last_step, self._last_ns = -1, 0
         self._first: list[float] = []
-        self._candidates: list[Candidate] = []
+        self._candidates = given or ()
         self._length = self._again = 0
         self._search: Iterator[Comparison] = iter(())
         self._now: Comparison | None = None
@@ -91,6 +97,7 @@ class Explorer:
 
     def told(self) -> dict[str, Any]:
         """What it has found, for a file."""
+        self._keep_given()
         return {
             "stays": list(self._kept), "tried": self.tried, "notes": self.notes,
             "together": list(self.together) if self.together is not None else None,
@@ -109,7 +116,7 @@ class Explorer:
             return
         seconds, follows = (now - self._last_ns) / 1e9, step == self._last_step + 1
         self._last_step, self._last_ns = step, now
-        if follows and step >= (FIRST_STEP if self._given is None else FIRST_GIVEN):
+        if follows and step >= FIRST_STEP:
             attempt(self._trouble, self._period, seconds)
             if self._trouble.state == REFUSED:
                 self._give_up()
@@ -119,16 +126,16 @@ class Explorer:
         self.notes.append(f"{self._trouble.why}; every setting was taken back")
         for flip in (*([self._now.stop] if self._now is not None else []), lambda: self._switch(False)):
             attempt(self._trouble, flip)
-        self._kept = {}
+        self._take_back()
 
     def _period(self, seconds: float) -> None:
         self._ran += seconds
-        if not self._first:
-            self._candidates = [Candidate(self._place, *one) for one in self._wanted()]
-        if len(self._first) < MEASURED:
+        if not self._first and self._given is None:
+            self._candidates = [candidate(self._place, *one) for one in live_candidates(self._place)]
+        if len(self._first) < MEASURED or (self._given is not None and self._ran < SEEN_SECONDS):
             self._first.append(seconds)
-            self._keep_given()
         elif not self._length:
+            self._keep_given()
             self._usual = statistics.median(self._first)
             wanted = math.ceil(BLOCK_SECONDS / max(self._slow_step(), 1e-6))
             self._length = max(LEAST_STEPS, min(MOST_STEPS, wanted))
@@ -140,10 +147,13 @@ class Explorer:
             self._tell(self.told())
 
     def _keep_given(self) -> None:
-        """Switch on what is given, as soon as the script does what it changes."""
-        for one in self._candidates if self._given is not None else ():
-            if one.flip is not None and one.useful and one.label not in self._kept:
-                self._keep(one.label, one.flip)
+        """What is given stays, as soon as the script does what it changes."""
+        for one in self._given or ():
+            if one.flip is not None and one.useful:
+                self._kept[one.label] = one.flip
+
+    def _take_back(self) -> None:
+        self._kept, self._given = {}, self._given and ()
 
     def _slow_step(self) -> float:
         """Seconds of a step without the settings, as far as is known."""
@@ -159,9 +169,6 @@ class Explorer:
     def _begin(self, search: Iterator[Comparison]) -> None:
         self._search = search
         self._now = next(search, None)
-
-    def _wanted(self) -> list[tuple[str, str]]:
-        return list(live_candidates(self._place) if self._given is None else self._given.items())
 
     # ── the search: each `yield` is a comparison, what follows it runs when that is over ──
 
@@ -179,14 +186,12 @@ class Explorer:
         gain = comparison.gain()
         self.tried.append({"setting": label, "pairs": comparison.pairs, "gain": list(gain) if gain else None})
         if gain is not None and gain.gains:
-            self._keep(label, flip)
-
-    def _keep(self, label: str, flip: Flip) -> None:
-        self._kept[label] = flip
-        flip(True)
+            self._kept[label] = flip
+            flip(True)
 
     def _check(self) -> Iterator[Comparison]:
         """All that stayed against none of it: what is not faster any more goes."""
+        self._keep_given()
         if not self._kept:
             return
         self._switch(False)
@@ -198,7 +203,7 @@ class Explorer:
             self._again = AGAIN * self._last_step
         else:
             self.notes.append(f"{' '.join(self._kept)}: not clearly faster, taken back")
-            self._kept = {}
+            self._take_back()
 
     def _switch(self, on: bool) -> None:
         flips = list(self._kept.values())

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..knobs.hooks import after_optimizer
-from .explorer import Explorer
+from .explorer import Candidate, Explorer
 
 NAME = "explored"
 """In the configuration of a run: what stays on, and what that brings."""
@@ -23,12 +23,12 @@ def explore(
     torch: Any,
     session: Any,
     steps: Callable[[], int],
-    settings: dict[str, str] | None = None,
+    given: Sequence[Candidate] | None = None,
     changed: Callable[[], None] = lambda: None,
     before: float | None = None,
 ) -> Explorer | None:
-    """Search, or use these settings and compare them with none; `changed` is called whenever something was
-    found. `before`: seconds of a step without them, if known."""
+    """Search, or compare the settings that are given, and in force, with none; `changed` is called whenever
+    something was found. `before`: seconds of a step without them, if known."""
     if is_one_of_several():
         return None
 
@@ -36,7 +36,7 @@ def explore(
         session.probe.note(NAME, {key: found[key] for key in ("stays", "together")})
         changed()
 
-    explorer = Explorer(torch, steps, settings, tell, before)
+    explorer = Explorer(torch, steps, given, tell, before)
     tell(explorer.told())
 
     def stepped(optimizer: Any) -> None:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import weakref
 from typing import Any
 
 from ..auto.patch import replace
 from .knob import ROUNDING, Flip, Outcome, Place, Switch
+
+_SCALES = "_step_supports_amp_scaling"
+"""Tells a gradient scaler to leave the scaling to the update: only a fused one can do it."""
 
 
 class OptimizerArgument(Switch):
@@ -23,15 +27,17 @@ class OptimizerArgument(Switch):
     def needs(self) -> str:  # type: ignore[override]
         return f"no optimizer of torch that takes `{self.argument}` was made"
 
-    def apply(self, place: Place, value: bool, outcome: Outcome) -> None:
+    def apply(self, place: Place, value: bool, outcome: Outcome) -> Flip:
+        made = _Made()
         for kind in vars(place.torch.optim).values():
             if isinstance(kind, type) and self._takes_it(kind):
-                replace(kind, "__init__", functools.partial(self._given, value, outcome))
+                replace(kind, "__init__", functools.partial(self._given, value, outcome, made))
+        return made.switch
 
     def _takes_it(self, kind: type) -> bool:
         return "__init__" in vars(kind) and self.argument in inspect.signature(kind.__init__).parameters  # type: ignore[misc]
 
-    def _given(self, value: bool, outcome: Outcome, original: Any) -> Any:
+    def _given(self, value: bool, outcome: Outcome, made: _Made, original: Any) -> Any:
         def __init__(optimizer: Any, params: Any, *args: Any, **kwargs: Any) -> Any:
             if kwargs.get(self.argument) == value:
                 outcome.already(f"`{self.argument}` is {value} in the script")
@@ -40,12 +46,15 @@ class OptimizerArgument(Switch):
                 outcome.refused(f"{type(optimizer).__name__} is an optimizer of its own")
                 return original(optimizer, params, *args, **kwargs)
             params = list(params)  # it may be tried twice
+            changed = self._changed(value)
             try:
-                original(optimizer, params, *args, **kwargs | self._changed(value))
-                return outcome.applied(f"{type(optimizer).__name__}({self.argument}={value})")
+                original(optimizer, params, *args, **kwargs | changed)
             except (RuntimeError, TypeError, ValueError) as error:
                 outcome.refused(f"{type(optimizer).__name__}: {error}")
-            return original(optimizer, params, *args, **kwargs)
+                return original(optimizer, params, *args, **kwargs)
+            asked = {name: kwargs.get(name) for name in changed}
+            made.add(_Arguments(optimizer, changed, [asked for _ in optimizer.param_groups]))
+            return outcome.applied(f"{type(optimizer).__name__}({self.argument}={value})")
 
         return __init__
 
@@ -57,13 +66,14 @@ class OptimizerArgument(Switch):
         if not chosen:
             return None
         outcome.applied(f"{', '.join(type(one).__name__ for one in chosen)}({self.argument}={value})")
-        flips = [_Arguments(one, self._changed(value)) for one in chosen]
-
-        def flip(on: bool) -> None:
-            for one in flips:
-                one.switch(on)
-
-        return flip
+        changed, made = self._changed(value), _Made(on=False)
+        for one in chosen:
+            made.add(
+                _Arguments(
+                    one, changed, [{name: group[name] for name in changed} for group in one.param_groups]
+                )
+            )
+        return made.switch
 
     def _may_change(self, optimizer: Any, value: bool, outcome: Outcome) -> bool:
         """Whether its class would take these parameters so; the one that is made to ask is thrown away."""
@@ -82,21 +92,44 @@ class OptimizerArgument(Switch):
         return True
 
 
-class _Arguments:
-    """Keywords of an optimizer that is in use, and what they were."""
+class _Made:
+    """Optimizers that are switched together."""
 
-    def __init__(self, optimizer: Any, wanted: dict[str, Any]) -> None:
-        self._optimizer = optimizer
-        self._wanted = wanted
-        self._before = [{name: group[name] for name in wanted} for group in optimizer.param_groups]
-        self._device = any(
-            bool(group.get("capturable")) or bool(group.get("fused")) for group in optimizer.param_groups
-        )
+    def __init__(self, on: bool = True) -> None:
+        self._on = on
+        self._all: list[_Arguments] = []
+
+    def add(self, one: _Arguments) -> None:
+        self._all.append(one)
+        if not self._on:
+            one.switch(False)
 
     def switch(self, on: bool) -> None:
-        for group, before in zip(self._optimizer.param_groups, self._before, strict=False):
-            group.update(self._wanted if on else before)
-        for parameter, state in self._optimizer.state.items():
+        self._on = on
+        for one in self._all:
+            one.switch(on)
+
+
+class _Arguments:
+    """Keywords of an optimizer that is in use, and what the script gave it instead."""
+
+    def __init__(self, optimizer: Any, wanted: dict[str, Any], asked: list[dict[str, Any]]) -> None:
+        self._optimizer = weakref.ref(optimizer)
+        self._wanted = wanted
+        self._asked = asked
+        self._device = any(bool(group.get("capturable")) for group in optimizer.param_groups)
+        self._device |= any(bool(one.get("fused")) for one in asked)
+        self._scales = bool(getattr(optimizer, _SCALES, False))
+
+    def switch(self, on: bool) -> None:
+        optimizer = self._optimizer()
+        if optimizer is None:
+            return
+        for group, asked in zip(optimizer.param_groups, self._asked, strict=False):
+            group.update(self._wanted if on else asked)
+        if self._scales:
+            setattr(optimizer, _SCALES, any(bool(group.get("fused")) for group in optimizer.param_groups))
+        for parameter, state in optimizer.state.items():
             if hasattr(state.get("step"), "to"):  # a fused update counts its steps on the device
                 on_device = self._device or bool(on and self._wanted.get("fused"))
                 state["step"] = state["step"].to(parameter.device if on_device else "cpu")

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-from typing import Any
-
 from ..auto.patch import replace
-from .knob import ROUNDING, Flip, Knob, Outcome, Place, Switch, no_accelerator
+from .knob import ROUNDING, Flip, Knob, Outcome, Place, Switch, no_accelerator, switched_on
 
 
 class MatmulPrecision(Knob):
@@ -31,23 +28,24 @@ class Tf32(Switch):
     written = "torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = {flag}"
     effect = ROUNDING
 
-    def apply(self, place: Place, value: bool, outcome: Outcome) -> None:
-        if no_accelerator(place, outcome):
-            return
-        place.torch.backends.cuda.matmul.allow_tf32 = value
-        place.torch.backends.cudnn.allow_tf32 = value
-        outcome.applied(f"TF32 {'on' if value else 'off'}")
+    def apply(self, place: Place, value: bool, outcome: Outcome) -> Flip | None:
+        return switched_on(self.live(place, value, outcome))
 
     def live(self, place: Place, value: bool, outcome: Outcome) -> Flip | None:
         if no_accelerator(place, outcome):
             return None
-        backends = place.torch.backends
-        before = backends.cuda.matmul.allow_tf32
-        if before == value:
+        places = place.torch.backends.cuda.matmul, place.torch.backends.cudnn
+        before = tuple(one.allow_tf32 for one in places)
+        if before == (value, value):
             outcome.already(f"it is {value}")
             return None
-        outcome.applied(f"{before} → {value}")
-        return lambda on: setattr(backends.cuda.matmul, "allow_tf32", value if on else before)
+        outcome.applied(f"{before[0]} → {value}")
+
+        def flip(on: bool) -> None:
+            for one, was in zip(places, before, strict=True):
+                one.allow_tf32 = value if on else was
+
+        return flip
 
 
 class CudnnBenchmark(Switch):
@@ -55,11 +53,8 @@ class CudnnBenchmark(Switch):
     written = "torch.backends.cudnn.benchmark = {flag}"
     effect = ROUNDING
 
-    def apply(self, place: Place, value: bool, outcome: Outcome) -> None:
-        if no_accelerator(place, outcome):
-            return
-        place.torch.backends.cudnn.benchmark = value
-        outcome.applied(f"cudnn.benchmark is {value}")
+    def apply(self, place: Place, value: bool, outcome: Outcome) -> Flip | None:
+        return switched_on(self.live(place, value, outcome))
 
     def live(self, place: Place, value: bool, outcome: Outcome) -> Flip | None:
         if no_accelerator(place, outcome):
@@ -82,42 +77,28 @@ class Anomaly(Switch):
     only = False
     needs = "the script does not switch anomaly mode on"
 
-    def apply(self, place: Place, value: bool, outcome: Outcome) -> None:
-        self._replace(place, outcome, [True])
+    def apply(self, place: Place, value: bool, outcome: Outcome) -> Flip | None:
+        return switched_on(self.live(place, value, outcome))
 
     def live(self, place: Place, value: bool, outcome: Outcome) -> Flip:
-        """Switched on once and for all, or around each step."""
-        torch, off = place.torch, [False]
-        was_on, looks_for_nan = torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()
-        self._replace(place, outcome, off)
-        if was_on:
-            outcome.applied("anomaly mode is switched off")
+        """Whatever switches it on, once and for all or around each step, asks this one function of torch."""
+        torch, is_on = place.torch, False
+        change = torch.set_anomaly_enabled
+        asked: tuple[bool, bool] = (torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled())
+
+        def ask(mode: bool, check_nan: bool = True) -> None:
+            nonlocal asked
+            asked = mode, check_nan
+            if mode:
+                outcome.applied("anomaly mode is switched off")
+            change(mode and not is_on, check_nan)
 
         def flip(on: bool) -> None:
-            off[0] = on
-            if was_on:
-                torch.set_anomaly_enabled(not on, looks_for_nan)
+            nonlocal is_on
+            is_on = on
+            change(asked[0] and not on, asked[1])
 
+        if asked[0]:
+            outcome.applied("anomaly mode is switched off")
+        replace(torch, "set_anomaly_enabled", lambda original: ask)
         return flip
-
-    def _replace(self, place: Place, outcome: Outcome, off: list[bool]) -> None:
-        def make(original: Any) -> Any:
-            def asked(*args: Any, **kwargs: Any) -> Any:
-                instead = _Off(outcome, args)
-                return instead if off[0] else original(*args, **kwargs)
-
-            return asked
-
-        for name in ("set_detect_anomaly", "detect_anomaly"):
-            replace(place.torch.autograd, name, make)
-
-
-class _Off(contextlib.AbstractContextManager[None]):
-    """What the script gets instead: a context in which nothing is switched on."""
-
-    def __init__(self, outcome: Outcome, asked: tuple[Any, ...]) -> None:
-        if asked[:1] != (False,):
-            outcome.applied("anomaly mode stays off")
-
-    def __exit__(self, *_: Any) -> None:
-        return None

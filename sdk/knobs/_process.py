@@ -8,7 +8,7 @@ from typing import Any
 
 from ..auto.patch import replace
 from .hooks import after_first_step
-from .knob import ROUNDING, Flip, Knob, Number, Outcome, Place, Switch
+from .knob import ROUNDING, Flip, Knob, Number, Outcome, Place, Switch, switched_on
 
 
 class Threads(Number):
@@ -20,24 +20,35 @@ class Threads(Number):
     effect = ROUNDING
     least, most = 1, 1024
 
-    def apply(self, place: Place, value: int, outcome: Outcome) -> None:
-        before = place.torch.get_num_threads()
-        place.torch.set_num_threads(value)
-        replace(place.torch, "set_num_threads", lambda original: lambda count: None)
-        (outcome.already if before == value else outcome.applied)(f"{before} → {value}")
+    def apply(self, place: Place, value: int, outcome: Outcome) -> Flip | None:
+        """Before the first parallel region: threads that were made once stay."""
+        return switched_on(self._switch(place, value, outcome))
 
     def live(self, place: Place, value: int, outcome: Outcome) -> Flip | None:
-        torch, before = place.torch, place.torch.get_num_threads()
-        if before == value:
+        if place.torch.get_num_threads() == value:
             outcome.already(f"there are {value}")
             return None
-        outcome.applied(f"{before} → {value}")
+        return self._switch(place, value, outcome)
+
+    def _switch(self, place: Place, value: int, outcome: Outcome) -> Flip:
+        change, process, is_on = place.torch.set_num_threads, os.getpid(), False
+        asked = place.torch.get_num_threads()
+
+        def ask(count: int) -> Any:
+            nonlocal asked
+            if os.getpid() != process:  # a loader's worker asks for one thread, and is to have one
+                return change(count)
+            asked = count
+            (outcome.already if count == value else outcome.applied)(f"{count} → {value}")
+            return None if is_on else change(count)
 
         def flip(on: bool) -> None:
-            nonlocal before
-            before = torch.get_num_threads() if on else before
-            torch.set_num_threads(value if on else before)
+            nonlocal is_on
+            is_on = on
+            change(value if on else asked)
 
+        (outcome.already if asked == value else outcome.applied)(f"{asked} → {value}")
+        replace(place.torch, "set_num_threads", lambda original: ask)
         return flip
 
 
@@ -75,15 +86,13 @@ class Collect(Switch):
     only = False
     needs = "the script did not call `gc.collect`"
 
-    def apply(self, place: Place, value: bool, outcome: Outcome) -> None:
-        self._skip(place, outcome, [True])
+    def apply(self, place: Place, value: bool, outcome: Outcome) -> Flip:
+        return self._skip(place, outcome, [True])
 
     def live(self, place: Place, value: bool, outcome: Outcome) -> Flip:
-        on = [False]
-        self._skip(place, outcome, on)
-        return lambda wanted: on.__setitem__(0, wanted)
+        return self._skip(place, outcome, [False])
 
-    def _skip(self, place: Place, outcome: Outcome, on: list[bool]) -> None:
+    def _skip(self, place: Place, outcome: Outcome, on: list[bool]) -> Flip:
         def skip(original: Any) -> Any:
             def collect(*args: Any, **kwargs: Any) -> int:
                 if not place.steps():
@@ -94,6 +103,7 @@ class Collect(Switch):
             return collect
 
         replace(gc, "collect", skip)
+        return lambda wanted: on.__setitem__(0, wanted)
 
 
 class Freeze(Switch):
@@ -104,17 +114,22 @@ class Freeze(Switch):
     only = True
     needs = "no step was made"
 
-    def apply(self, place: Place, value: bool, outcome: Outcome) -> None:
+    def apply(self, place: Place, value: bool, outcome: Outcome) -> Flip:
         def freeze() -> None:
             gc.collect()
             gc.freeze()
             outcome.applied(f"{gc.get_freeze_count()} objects")
 
         after_first_step(freeze)
+        return _freeze
 
     def live(self, place: Place, value: bool, outcome: Outcome) -> Flip:
         outcome.applied("what exists by now")
-        return lambda on: gc.freeze() if on else gc.unfreeze()
+        return _freeze
+
+
+def _freeze(on: bool) -> None:
+    (gc.freeze if on else gc.unfreeze)()
 
 
 class Threshold(Number):
@@ -122,14 +137,12 @@ class Threshold(Number):
     written = "gc.set_threshold({value})"
     takes = "objects between two collections, as 50000"
 
-    def apply(self, place: Place, value: int, outcome: Outcome) -> None:
-        before = gc.get_threshold()
-        gc.set_threshold(value, *before[1:])
-        (outcome.already if before[0] == value else outcome.applied)(f"{before[0]} → {value}")
+    def apply(self, place: Place, value: int, outcome: Outcome) -> Flip | None:
+        return switched_on(self.live(place, value, outcome))
 
     def live(self, place: Place, value: int, outcome: Outcome) -> Flip:
         before = gc.get_threshold()
-        outcome.applied(f"{before[0]} → {value}")
+        (outcome.already if before[0] == value else outcome.applied)(f"{before[0]} → {value}")
         return lambda on: gc.set_threshold(value if on else before[0], *before[1:])
 
 

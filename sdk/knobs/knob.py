@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
+
+T = TypeVar("T")
 
 IDENTICAL, ROUNDING = "identical", "rounding"
 IN_EXPECTATION, CHANGES_TRAINING = "in_expectation", "changes_training"
@@ -82,8 +84,9 @@ class Knob(ABC):
         """What must be set before torch is imported."""
 
     @abstractmethod
-    def apply(self, place: Place, value: Any, outcome: Outcome) -> None:
-        """Put it in force, at once or when what it changes is made."""
+    def apply(self, place: Place, value: Any, outcome: Outcome) -> Flip | None:
+        """Put it in force, at once or when what it changes is made. What can be switched while the training
+        runs gives its switch, which is on; the script's own choice is what it is switched back to."""
 
     def live(self, place: Place, value: Any, outcome: Outcome) -> Flip | None:
         """For a training that has made some steps and runs on; switched off at first. None: nothing to switch
@@ -92,12 +95,20 @@ class Knob(ABC):
         return None
 
 
-def attempt(outcome: Outcome, change: Callable[..., None], *args: Any) -> None:
+def attempt(outcome: Outcome, change: Callable[..., T], *args: Any) -> T | None:
     """Change something in the middle of a training, which must not end for it."""
     try:
-        change(*args)
+        return change(*args)
     except Exception as error:  # noqa: BLE001 — whatever it is, the script goes on as it was
         outcome.refused(f"{type(error).__name__}: {error}")
+        return None
+
+
+def switched_on(flip: Flip | None) -> Flip | None:
+    """The same, on from now."""
+    if flip is not None:
+        flip(True)
+    return flip
 
 
 class Switch(Knob):

@@ -21,8 +21,8 @@ from ..auto.import_hook import when_imported
 from ..auto.patch import replace
 from ..auto.start import TRIAL
 from ..delays.inject import Delays
-from ..explore.explorer import Explorer
-from ..explore.start import explore, is_one_of_several
+from ..explore.explorer import Candidate, Explorer
+from ..explore.start import explore
 from ..loop.recorder import NEVER
 from ..loop.session import Session
 from ._memory import peak_bytes
@@ -51,8 +51,9 @@ class Trial:
         self._samples = bool(wanted.get("sample"))
         self._least = wanted.get("least", 0)
         self._delays = Delays(self._session_to_delay, wanted["probe"]) if wanted.get("probe") else None
-        self._live: dict[str, str] | None = wanted.get("live")
-        """Settings that are compared with none while the training runs; empty: it is searched for some."""
+        self._live: list[str] | None = wanted.get("live")
+        """Of the settings, those that are compared with none while the training runs; empty: it is searched
+        for some."""
         self._before: float | None = wanted.get("before")
         self._explorer: Explorer | None = None
         self._updates: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
@@ -61,8 +62,8 @@ class Trial:
         self._ends = time.monotonic() + 1e9
         self._warm = False
         self._losses: list[Any] = []
-        fixed = wanted.get("set", {}) | ((self._live or {}) if is_one_of_several() else {})
-        self._values = {name: ALL[name].read(str(text)) for name, text in fixed.items()}
+        self._settings: dict[str, str] = wanted.get("set", {})
+        self._values = {name: ALL[name].read(str(text)) for name, text in self._settings.items()}
         self._outcomes = {name: Outcome(ALL[name].needs) for name in ALL if name in self._values}
 
     def prepare(self) -> None:
@@ -76,14 +77,20 @@ class Trial:
             self._same_numbers(torch, self._seed)
         after_optimizer(self._stepped)
         place = Place(torch, self.steps)
-        for name, outcome in self._outcomes.items():
-            attempt(outcome, ALL[name].apply, place, self._values[name], outcome)
+        flips = {
+            name: attempt(outcome, ALL[name].apply, place, self._values[name], outcome)
+            for name, outcome in self._outcomes.items()
+        }
         if self._delays is not None:
             self._delays.install(torch, after_step)
             atexit.register(self._delays.end)
         if self._live is not None:
+            given = [
+                Candidate(f"{name}={self._settings[name]}", self._outcomes[name], flips[name])
+                for name in self._live
+            ]
             self._explorer = explore(
-                torch, self._session, self.steps, self._live or None, self._write, self._before
+                torch, self._session, self.steps, given or None, self._write, self._before
             )
         if self._bounded:
             replace(torch.autograd, "backward", self._backward)

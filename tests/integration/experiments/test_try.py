@@ -124,6 +124,24 @@ def test_a_script_that_does_not_train_is_one_sentence(bench: Bench) -> None:
     assert code == 1 and out == "" and "No training was seen" in err and "Traceback" not in err
 
 
+@pytest.mark.parametrize(
+    ("script", "sentence"),
+    [
+        (
+            PLAIN.replace("range(1000)", "range(1)"),
+            "the script made 12 steps, too few to compare: 10 are warm-up, and 5 more are needed",
+        ),
+        ("import torch\ninput('name? ')", "the script as it is failed: EOFError"),
+        ("import torch\nraise OSError('no disk')", "the script as it is failed: OSError: no disk"),
+    ],
+)
+def test_what_cannot_be_tried_is_one_sentence(bench: Bench, script: str, sentence: str) -> None:
+    code, out, err = bench.run(script)
+    assert code == 1 and out == "" and sentence in err and "Traceback" not in err
+    assert ("nobody answers a trial" in err) == ("EOFError" in sentence)
+    bench.check_untouched()
+
+
 def test_what_changes_the_training_must_be_allowed(bench: Bench) -> None:
     code, _, err = bench.run(PLAIN, "--set", "loader.batch_size=20")
     assert code == 2 and "may change what is learnt" in err and "--allow-numerics" in err

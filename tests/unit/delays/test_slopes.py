@@ -118,6 +118,20 @@ def test_a_loader_hides_the_rest_of_the_loop() -> None:
     are_all(loop.run(one), 0.0)
 
 
+@pytest.mark.parametrize("workers", [2, 3, 4])
+def test_batches_that_come_together_hide_a_quick_loop(workers: int) -> None:
+    """The workers of a loader that paces the loop keep step: one step waits, the next few do not."""
+    loop, now, ready = Loop(11), 0.0, 0.0
+
+    def one(step: int, late: dict[str, float]) -> float:
+        nonlocal now, ready
+        ready += workers * HOST + loop.noise(0.0002) if step % workers == 0 else 0.0
+        before, now = now, max(now, ready) + 0.001 + sum(late.values())
+        return now - before
+
+    are_all(loop.run(one), 0.0)
+
+
 @pytest.mark.parametrize(("own", "other", "truth"), [(0.006, 0.004, 1.0), (0.004, 0.006, 0.0)])
 def test_the_slower_of_two_ranks_is_critical(own: float, other: float, truth: float) -> None:
     loop = Loop(5)

@@ -34,6 +34,13 @@ def test_what_the_user_has_chosen_is_left_alone() -> None:
     assert [arm.effect for arm in arms] == ["rounding", "rounding", "rounding", "changes_training"]
 
 
+def test_what_has_no_effect_is_not_tried() -> None:
+    naive = recipe_arms(["python", "-m", "trainers.tcn", "--rung", "naive"], 2, None, 0)
+    assert [arm.label for arm in naive] == ["--num_workers=2", "--threads=1", "--use_torch_compile=true"]
+    without_loader = recipe_arms(["python", "-m", "trainers.tcn"], 2, None)
+    assert not any("num_workers" in arm.options for arm in without_loader)
+
+
 def test_an_option_has_one_value_when_all_come_together() -> None:
     arms = [
         Arm(options={"num_workers": "2"}),
@@ -50,7 +57,7 @@ def test_every_recipe_reads_what_is_saved(recipe: str, tmp_path: Path) -> None:
     from trainers.recipe import find
 
     path = tmp_path / "tuned.yaml"
-    for arm in recipe_arms([], 2, 64):
+    for arm in recipe_arms([], 2, 64, 1):
         write_config(str(path), arm.options)
         config = options.parse(find(recipe).config_class, ["--config", str(path), "--synthetic"], recipe, "")
         by_words = options.parse(find(recipe).config_class, [*arm.words, "--synthetic"], recipe, "")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from monitor.cli.try_text import answer_lines
 from monitor.experiments.arm import Arm
 from monitor.experiments.experiment import Result
@@ -41,7 +43,7 @@ def text(*results: Result, best: Result | None = None, interrupted: bool = False
     answer = Answer(
         script="/work/train.py", run="try-1", verdict="The loop waits for its data. " * 4, steps=60,
         step_seconds=0.0741, results=results, together=None, best=best, not_tried=(), isolation="",
-        baseline_runs=4, interrupted=interrupted,
+        baseline_runs=4, interrupted=interrupted, noise=0.35,
     )  # fmt: skip
     lines = "\n".join(answer_lines(answer, 80)).split("\n")
     assert max(map(len, lines)) <= 80
@@ -60,6 +62,15 @@ def test_what_was_tried_says_why_and_what_it_brought() -> None:
 
 def test_a_trainer_is_told_its_options() -> None:
     assert "add --num_workers=2 --products=none; --save FILE" in text(TUNED, best=TUNED)
+
+
+def test_what_is_not_clear_is_not_called_no_change() -> None:
+    doubtful = msgspec.structs.replace(GOOD, ratio=Ratio(0.9, 0.4, 2.0))
+    found = text(doubtful)
+    assert "   not clear ×0.9 (0.4–2.0), predicted" in found
+    assert "runs with the same settings differ by about 35 %" in found
+    settled = text(msgspec.structs.replace(GOOD, ratio=Ratio(1.0, 0.98, 1.02)))
+    assert "   no change ×1.0" in settled and "differ by about" not in settled
 
 
 def test_interrupted_before_anything_was_clear() -> None:

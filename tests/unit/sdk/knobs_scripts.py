@@ -114,3 +114,50 @@ for step in range(40):
     gc.collect()
 print("the end was reached")
 """
+
+SWITCHED = """
+import json
+import torch
+from torch.utils.data import DataLoader, Dataset
+from sdk.knobs.catalog import KNOBS
+from sdk.knobs.knob import Outcome, Place
+
+class Threads(Dataset):
+    def __len__(self):
+        return 1
+    def __getitem__(self, index):
+        return torch.tensor(torch.get_num_threads())
+
+def held(name, text):
+    outcome = Outcome("")
+    flip = KNOBS[name].apply(Place(torch, lambda: 1), KNOBS[name].read(text), outcome)
+    return flip, outcome
+
+def seen():
+    group = optimizer.param_groups[0]
+    return torch.get_num_threads(), torch.is_anomaly_enabled(), group["fused"], group["foreach"]
+
+if __name__ == "__main__":
+    torch.set_num_threads(3)
+    knobs = [held("threads.torch", "3"), held("anomaly", "off"), held("optimizer.fused", "on")]
+    at_first = [outcome.state for _, outcome in knobs]
+    torch.set_num_threads(5)
+    torch.autograd.set_detect_anomaly(True)
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1, foreach=False)
+    states = [seen()]
+    for on in (False, True, False):
+        for flip, _ in knobs:
+            flip(on)
+        states.append(seen())
+        model(torch.ones(2, 4)).pow(2).mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    knobs[0][0](True)
+    worker = next(iter(DataLoader(Threads(), num_workers=1))).item()
+    with torch.autograd.detect_anomaly(check_nan=False):
+        knobs[1][0](True)
+        inside = torch.is_anomaly_enabled()
+    knobs[1][0](False)
+    print(json.dumps([at_first, [outcome.state for _, outcome in knobs], states, worker, inside]))
+"""

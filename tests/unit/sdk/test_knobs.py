@@ -14,7 +14,7 @@ from monitor.model.finding import Effect
 from sdk.knobs.catalog import KNOBS
 from tests import warm
 from tests.conftest import PATIENCE
-from tests.unit.sdk.knobs_scripts import PLAIN, RANDOM_SAMPLES, STUBBORN
+from tests.unit.sdk.knobs_scripts import PLAIN, RANDOM_SAMPLES, STUBBORN, SWITCHED
 
 ROOT = Path(__file__).parents[3]
 pytest.importorskip("torch")
@@ -150,6 +150,23 @@ def test_an_accelerator_knob_needs_one(scripts: Scripts) -> None:
     switched: dict[str, Any] = dict.fromkeys(names, "on")
     told = scripts.run(PLAIN, **switched)["knobs"]
     assert {one["why"] for one in told.values()} == {"torch sees no CUDA device here"}
+
+
+def test_what_is_in_force_from_the_start_can_be_switched_back_to_the_scripts_own_choice(
+    tmp_path: Path,
+) -> None:
+    """The script asks for five threads, anomaly mode and a plain optimizer behind it; its workers for one."""
+    (tmp_path / "switched.py").write_text(SWITCHED)
+    done = subprocess.run(
+        [sys.executable, "switched.py"], cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True, timeout=PATIENCE,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    at_first, later, states, worker, inside = json.loads(done.stdout)
+    assert at_first == ["already", "waiting", "waiting"] and later == ["applied"] * 3
+    on, off = [3, False, True, None], [5, True, None, False]
+    assert states == [on, off, on, off]
+    assert worker == 1 and inside is False
 
 
 def test_free_data_is_the_first_batch_again(scripts: Scripts) -> None:
