@@ -158,7 +158,7 @@ def test_what_is_in_force_from_the_start_can_be_switched_back_to_the_scripts_own
     """The script asks for five threads, anomaly mode and a plain optimizer behind it; its workers for one."""
     (tmp_path / "switched.py").write_text(SWITCHED)
     done = subprocess.run(
-        [sys.executable, "switched.py"], cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)},
+        [warm.python(), "switched.py"], cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)},
         capture_output=True, text=True, timeout=PATIENCE,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
