@@ -49,6 +49,14 @@ class Cut(NamedTuple):
     words: array[int]
 
 
+class Relabelled(NamedTuple):
+    """A stretch of time that counts as `phase`, though another was open: samples taken in it do not know."""
+
+    began: int
+    ended: int
+    phase: int
+
+
 def _less(words: array[int], before: array[int]) -> array[int]:
     """What has been added since `before`."""
     left = array("Q", words)
@@ -88,7 +96,7 @@ class Recorder(Core):
     __slots__ = (
         "__weakref__", "_compiled", "_device", "_empty", "_epoch", "_folded", "_graphs", "_last",
         "_listener", "_scratch", "_warm", "errors", "limit", "names", "next_profile",
-        "next_sample", "totals", "writer",
+        "next_sample", "relabelled", "totals", "writer",
     )  # fmt: skip
 
     def __init__(self, listener: Listener | None = None) -> None:
@@ -107,6 +115,8 @@ class Recorder(Core):
         self.limit = NEVER
         """`gpumon analyze` limits the steps: at the limit, the script ends as if by `sys.exit()`."""
         self.next_sample = self.next_profile = NEVER
+        self.relabelled: list[Relabelled] = []
+        """In sampled steps, since the samples were last evaluated."""
         self.words[ring.H_LIVE] = LIVE[OTHER] | self.phase_began
         _made[:] = [made for made in _made if made() is not None]
         _made.append(weakref.ref(self))
@@ -255,6 +265,8 @@ class Recorder(Core):
 
     def relabel(self, phase: int) -> None:
         """The open phase has been `phase` all along."""
+        if self._scratch[W_FLAGS] & ring.F_SAMPLED:
+            self.relabelled.append(Relabelled(self.phase_began, clock(), phase))
         self.current = phase
         self._device.relabel(phase)
 

@@ -45,7 +45,7 @@ def blocks(run: RunContext, *phases: str) -> list[Hotspot]:
             key = at if near and spot.line - groups[at][-1].line <= 2 else (*key, spot.line)
         at = key
         groups.setdefault(key, []).append(spot)
-    found = [_summed(lines) for lines in groups.values()]
+    found = [summed(lines) for lines in groups.values()]
     return sorted(found, key=lambda spot: -run.hot_seconds(spot))
 
 
@@ -54,7 +54,8 @@ def _loops(run: RunContext) -> set[tuple[str, str]]:
     return {(spot.file, spot.function) for spot in run.hotspots if spot.phase in ("backward", "optimizer")}
 
 
-def _summed(lines: list[Hotspot]) -> Hotspot:
+def summed(lines: list[Hotspot]) -> Hotspot:
+    """Lines that belong together as one, with the share of them all."""
     calls = max((spot.calls or 0.0 for spot in lines), default=0.0)
     return replace(together(sorted(lines, key=lambda spot: -spot.share)), calls=calls or None)
 
@@ -63,6 +64,21 @@ def hottest(run: RunContext, piece: Work) -> Hotspot | None:
     """The heaviest hot line of a piece of work."""
     lines = [spot for spot in run.hotspots if spot.piece == (piece.file, piece.line)]
     return max(lines, key=run.hot_seconds, default=None)
+
+
+def alike(run: RunContext, piece: Work) -> list[Work]:
+    """This piece, and others of its phase that spend their time in the same function of the user's: what
+    makes that one cheaper makes them all so."""
+    function = _inner_function(run, piece)
+    others = [one for one in run.work if one.phase == piece.phase and one != piece]
+    return [piece, *(one for one in others if function and _inner_function(run, one) == function)]
+
+
+def _inner_function(run: RunContext, piece: Work) -> tuple[str, str] | None:
+    """(file, function) in which a piece spends most; None if that is where it stands itself."""
+    names = (spot.function for spot in run.hotspots if (spot.file, spot.line) == piece.hot)
+    name = next(names, piece.function)
+    return (piece.hot[0], name) if piece.hot and name != piece.function else None
 
 
 def keeping_line(run: RunContext) -> Caller | None:
