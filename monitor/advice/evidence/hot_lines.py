@@ -45,7 +45,7 @@ def blocks(run: RunContext, *phases: str) -> list[Hotspot]:
             key = at if near and spot.line - groups[at][-1].line <= 2 else (*key, spot.line)
         at = key
         groups.setdefault(key, []).append(spot)
-    found = [summed(lines) for lines in groups.values()]
+    found = [_summed(lines) for lines in groups.values()]
     return sorted(found, key=lambda spot: -run.hot_seconds(spot))
 
 
@@ -54,8 +54,7 @@ def _loops(run: RunContext) -> set[tuple[str, str]]:
     return {(spot.file, spot.function) for spot in run.hotspots if spot.phase in ("backward", "optimizer")}
 
 
-def summed(lines: list[Hotspot]) -> Hotspot:
-    """Lines that belong together as one, with the share of them all."""
+def _summed(lines: list[Hotspot]) -> Hotspot:
     calls = max((spot.calls or 0.0 for spot in lines), default=0.0)
     return replace(together(sorted(lines, key=lambda spot: -spot.share)), calls=calls or None)
 

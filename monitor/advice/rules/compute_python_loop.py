@@ -10,6 +10,8 @@ Gain: most of the loop's time, depending on how often it runs.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from monitor.advice.context.hotspot import Hotspot
 from monitor.advice.context.run import RunContext
 from monitor.advice.evidence import hot_lines
@@ -84,12 +86,15 @@ def check(run: RunContext) -> Advice | None:
 
 
 def _played(run: RunContext) -> list[Hotspot]:
-    """Loops in which an agent plays and whose rounds do not need one another, each with all its lines."""
+    """Loops in which an agent plays and whose rounds do not need one another: the heaviest line of each, with
+    the share of all its lines."""
     groups: dict[tuple[str, int], list[Hotspot]] = {}
     for spot in run.hotspots:
         if spot.phase == PLAYING and spot.batchable:
             groups.setdefault(spot.batchable, []).append(spot)
-    return [hot_lines.summed(lines) for lines in groups.values()]
+    shares = [min(1.0, sum(spot.share for spot in lines)) for lines in groups.values()]
+    heaviest = [max(lines, key=lambda spot: spot.share) for lines in groups.values()]
+    return [replace(spot, share=share) for spot, share in zip(heaviest, shares, strict=True)]
 
 
 def _gone(run: RunContext, spot: Hotspot, calls: float) -> Bounds:

@@ -220,7 +220,7 @@ STRIDES = LOOP.replace("for step, x in enumerate(batches)", "for step in range(0
 
 
 def test_what_counts_in_strides_counts_no_steps(tmp_path: Path) -> None:
-    """GIVEN `range(0, n, 4)` WHEN something is to be done every 100 steps THEN `step % 100` would not be that."""
+    """GIVEN `range(0, n, 4)` WHEN something is to be done every 100 steps THEN `step % 100` is not that."""
     file = tmp_path / "strides.py"
     file.write_text(STRIDES)
     assert "guard" not in piece(file, "best = copy")
