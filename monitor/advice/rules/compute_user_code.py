@@ -62,8 +62,8 @@ def check(run: RunContext) -> Advice | None:
     where = "between the steps" if work.phase == "between" else "in the step, outside the model"
     inside = f", most of it at {spot.text}" if spot and spot.place != work.place else ""
     return Advice(
-        title=f"Your own code {where}: {work.text}{_others(pieces)}, {units.seconds(cost)} a step "
-        f"({units.percent(cost / run.period)}){inside}",
+        title=f"Your own code {where}: {work.text}, {units.seconds(cost)} a step "
+        f"({units.percent(cost / run.period)}){_others(pieces)}{inside}",
         remedy=_remedy(work, job),
         effect=_effect(work, job),
         avoid=""
@@ -84,8 +84,9 @@ def _without(run: RunContext, work: Work, cost: float) -> Outcomes:
 
 
 def _others(pieces: list[Work]) -> str:
-    """Further calls of the same function: " and train.py:49"."""
-    return "".join(f" and {one.place}" for one in pieces[1:MOST_NAMED])
+    """ " together with train.py:49": further calls of the same function."""
+    places = ", ".join(one.place for one in pieces[1:MOST_NAMED])
+    return f" together with {places}" if places else ""
 
 
 def _is_model(work: Work) -> bool:
