@@ -32,8 +32,6 @@ INSTEAD = {
     "sort": "keep it sorted or counted as it changes instead of going through everything",
 }
 """What a library function does → what to do instead."""
-MOST_NAMED = 4
-"""Calls of the same function that a sentence names."""
 PHASES = ("other", "between", "forward")
 PLAYING = "rollout"
 """Where an agent plays: nothing there is part of what is learnt, whatever its results lead to. On a CPU it is
@@ -85,8 +83,10 @@ def _without(run: RunContext, work: Work, cost: float) -> Outcomes:
 
 def _others(pieces: list[Work]) -> str:
     """ " together with train.py:49": further calls of the same function."""
-    places = ", ".join(one.place for one in pieces[1:MOST_NAMED])
-    return f" together with {places}" if places else ""
+    more = pieces[1:]
+    if len(more) > 1:
+        return f" together with {len(more)} further calls"
+    return f" together with {more[0].place}" if more else ""
 
 
 def _is_model(work: Work) -> bool:
