@@ -82,11 +82,9 @@ def _without(run: RunContext, work: Work, cost: float) -> Outcomes:
 
 
 def _others(pieces: list[Work]) -> str:
-    """ " together with train.py:49": further calls of the same function."""
-    more = pieces[1:]
-    if len(more) > 1:
-        return f" together with {len(more)} further calls"
-    return f" together with {more[0].place}" if more else ""
+    """ " together with 2 further calls", of the same function."""
+    more = len(pieces) - 1
+    return f" together with {more} further call{'s'[: more > 1]}" if more else ""
 
 
 def _is_model(work: Work) -> bool:

@@ -45,7 +45,7 @@ def test_calls_of_one_function_are_one_cause() -> None:
     found = first(run_of(phases, config={"hotspots": [inner], "work": work}))
     assert (
         found.id == "compute.user_code"
-        and "train.py:49), 7.20 ms a step (60 %) together with train.py:48" in found.title
+        and "train.py:49), 7.20 ms a step (60 %) together with 1 further call" in found.title
     )
     assert found.speedup is not None and found.speedup.likely > 2.0
 
