@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Any
 from .. import ring
 from ..compiler.regions import CompiledRegion, is_compiling
 from ..compiler.tracing import Compiling
-from ..core.phases import BETWEEN, OTHER, TRANSFER
-from ..loop._totals import SAMPLED, STEADY
+from ..core.phases import OTHER, TRANSFER
 from ._rows import Rows
 
 if TYPE_CHECKING:
@@ -103,9 +102,7 @@ class OutermostModules:
 
     def look_again(self) -> None:
         """About once a second: look for more where much of the time since then has no name."""
-        groups = [self._recorder.totals.group(kind) for kind in (STEADY, SAMPLED)]
-        spent = sum(one.phase_ns[BETWEEN] for one in groups), sum(one.net_ns for one in groups)
-        before, self._spent = self._spent, spent
+        before, self._spent = self._spent, self._recorder.spent_between()
         unnamed, whole = (max(0, now - then) for now, then in zip(self._spent, before, strict=True))
         if self._steps.learning or self._later >= _LATER_LOOKS or unnamed <= _UNNAMED * whole:
             return

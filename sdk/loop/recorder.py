@@ -16,7 +16,7 @@ from ..core.phases import BETWEEN, LIVE, OTHER, PhaseNames
 from ..device.lane import NoDevice
 from ..ring import W_BEGIN, W_EPOCH, W_FLAGS, W_PHASES, W_SAMPLES, W_TOKENS
 from ..writer import FOLD, MemoryRing, RingWriter
-from ._totals import Totals
+from ._totals import SAMPLED, STEADY, Totals
 
 clock = time.monotonic_ns
 _WORD = (1 << 64) - 1
@@ -314,6 +314,11 @@ class Recorder(Core):
         waiting = self.steps - self._folded
         self._folded = self.steps
         self.totals.add(self.writer.newest(waiting))
+
+    def spent_between(self) -> tuple[int, int]:
+        """Nanoseconds between the steps, and in all, as far as they are in the sums."""
+        groups = [self.totals.group(kind) for kind in (STEADY, SAMPLED)]
+        return sum(one.phase_ns[BETWEEN] for one in groups), sum(one.net_ns for one in groups)
 
     def _each_second(self, now: int) -> None:
         """Publish what readers need less often, and let the session do its housekeeping."""
