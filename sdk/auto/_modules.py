@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 
 _QUIET_STEPS = 3
 """Chosen: after this many steps without a new module, all are known."""
+_UNNAMED, _LATER_STEPS, _LATER_LOOKS, _LATER_CALLS = 0.1, 64, 4, 20_000
+"""Chosen: if this share of the time is between the steps, modules called there may have come later (an
+average of the weights that is evaluated). Then we look again, for so many steps, so many times, and each time
+at so many calls and returns at most: a loop of many small calls would notice more."""
 _MOST = 16
 """Chosen: if a script itself calls more modules than this, the rest are not watched."""
 _PLACE = "_compiled_call_impl"
@@ -73,7 +77,11 @@ class OutermostModules:
         """Seen but not watched yet: the probe must see the model unchanged."""
         self._looking = False
         self._region = CompiledRegion()
-        self._quiet = self._missed = 0
+        self._quiet = self._missed = self._later = 0
+        self._quiet_steps, self._left = _QUIET_STEPS, 0
+        """How long to look; and in a later look, the calls and returns still to be seen."""
+        self._spent = 0, 0
+        """Nanoseconds between the steps, and in all, when last asked."""
         self._compiled = False
         self._batch: Any = None
         """The device of the last batch on arrival."""
@@ -84,8 +92,23 @@ class OutermostModules:
 
     def learn(self) -> None:
         """Look for modules in the next steps."""
-        self._quiet = 0
+        self._quiet, self._quiet_steps, self._left = 0, _QUIET_STEPS, 0
         self._steps.learning = self._code is not None
+
+    @property
+    def looks_later(self) -> bool:
+        """Whether what is found now was not called in the first steps."""
+        return self._later > 0
+
+    def look_again(self) -> None:
+        """About once a second: look for more where much of the time since then has no name."""
+        before, self._spent = self._spent, self._recorder.spent_between()
+        unnamed, whole = (max(0, now - then) for now, then in zip(self._spent, before, strict=True))
+        if self._steps.learning or self._later >= _LATER_LOOKS or unnamed <= _UNNAMED * whole:
+            return
+        self.learn()
+        self._later += 1
+        self._quiet_steps, self._left = _LATER_STEPS, _LATER_CALLS
 
     def look(self) -> None:
         """From here the script's own code runs: see which modules it calls."""
@@ -109,6 +132,11 @@ class OutermostModules:
 
     def _event(self, frame: FrameType, event: str, argument: Any) -> None:
         """If an outermost module is called, stop looking: what happens inside it does not matter."""
+        if self._left:
+            self._left -= 1
+            if not self._left:
+                self.pause()
+                self._steps.learning = False
         if self._region.holds(frame, event):
             if is_compiling(frame):
                 self.pause()
@@ -163,9 +191,10 @@ class OutermostModules:
         self._found = []
         self._rows.updated()
         self._quiet += 1
-        if self._quiet >= _QUIET_STEPS:
+        if self._quiet >= self._quiet_steps:
             self._steps.learning = False
-            self._steps.session.know_rows(self._rows.known)
+            if not self._later:
+                self._steps.session.know_rows(self._rows.known)
 
     def _may_be_watched(self, module: Any) -> bool:
         own = vars(module).get(_PLACE)

@@ -20,6 +20,10 @@ ENVIRONMENTS = ("gymnasium", "gym", "pettingzoo", "dm_env", "stable_baselines3",
 """If one of these is imported, a model called without gradients is playing."""
 
 
+_OFTEN = 4
+"""Chosen: a module called within so many steps of its last call is part of the steps."""
+
+
 class PassesWithoutGradients:
     """Sorts such calls into `validate`, `rollout` and parts of the forward pass (a teacher, a target net)."""
 
@@ -28,6 +32,8 @@ class PassesWithoutGradients:
         self._recorder = steps.recorder
         self._inside = 0
         self._draws = False
+        self._seen: dict[int, tuple[int, bool]] = {}
+        """Untrained module → the step of its last call, and whether it is called in about every step."""
         self.rollout = -1
         """Id of the phase `rollout`, once there is one."""
 
@@ -67,7 +73,18 @@ class PassesWithoutGradients:
         if steps.batches and not steps.had_update:
             return True
         first = next(iter(module.parameters()), None)
-        return steps.stepped and first is not None and not steps.optimizers.trains(first)
+        if not steps.stepped or first is None or steps.optimizers.trains(first):
+            return False
+        return self._comes_in_every_step(module)
+
+    def _comes_in_every_step(self, module: Any) -> bool:
+        """A teacher or a target network does. An average of the weights that is tried out now and then does
+        not."""
+        now = self._recorder.steps
+        last, before = self._seen.get(id(module), (now, not self._steps.modules.looks_later))
+        every = before if now == last else now - last <= _OFTEN
+        self._seen[id(module)] = now, every
+        return every
 
     def _phase_of(self, module: Any) -> int:
         """A model is playing if an environment is imported, or if actions are drawn from its output."""

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 _PARAMETERS = 64
 """Chosen: how many parameters to compare to tell whether two optimizers share them."""
+_SHORT, _MOST_SHORT = 50, 8
+"""Chosen: a training of fewer steps is too short to be judged by itself. After so many in a row that are
+alike (rounds of federated learning, trials of a search), the next ones are rounds of one training."""
 
 
 class KnownOptimizers:
@@ -20,6 +24,10 @@ class KnownOptimizers:
         self._in_step: set[int] = set()
         self._trained: dict[int, weakref.ref[Any]] = {}
         """Some parameters of the known optimizers."""
+        self._shapes: list[tuple[int, ...]] = []
+        """What they looked like."""
+        self._short = self._began = 0
+        """Short trainings in a row, all alike, and the step at which the present one began."""
 
     def begin_step(self, *stepped: int) -> None:
         """A new step begins, in which these have stepped."""
@@ -42,6 +50,7 @@ class KnownOptimizers:
     def confirm(self) -> None:
         """This step's optimizers are the training's."""
         self._known |= self._in_step
+        self._shapes = self._shapes_in_step()
         for optimizer in self._alive(self._in_step):
             for parameter in _parameters(optimizer)[:_PARAMETERS]:
                 self._trained[id(parameter)] = weakref.ref(parameter)
@@ -58,6 +67,18 @@ class KnownOptimizers:
             return False
         found = [one for optimizer in self._alive(self._in_step) for one in _parameters(optimizer)]
         return bool(found) and not any(_is_among(one, self._trained) for one in found)
+
+    def is_round(self, steps: int) -> bool:
+        """Whether another training that begins after so many steps is one more of many short ones alike."""
+        alike = steps - self._began < _SHORT and self._shapes_in_step() == self._shapes
+        self._short = self._short + 1 if alike else 0
+        joined = self._short >= _MOST_SHORT
+        self._began = steps if joined else 0
+        return joined
+
+    def _shapes_in_step(self) -> list[tuple[int, ...]]:
+        found = (one for optimizer in self._alive(self._in_step) for one in _parameters(optimizer))
+        return [tuple(one.shape) for one in islice(found, _PARAMETERS)]
 
     def forget_all(self) -> None:
         """The known optimizers belong to a training that is over; keep those that step now."""

@@ -108,6 +108,7 @@ class StepRecognizer(Loop):
         self.hooks = self.optimizer_begins, self.optimizer_ends
         """What torch calls around an optimizer's step; always the same two objects."""
         session.give_up = self.switch_off
+        session.each_second = self.modules.look_again
 
     # ── loaders ──────────────────────────────────────────────────────────────────────────────────
 
@@ -133,7 +134,8 @@ class StepRecognizer(Loop):
             if recorder.current != VALIDATE and not recorder.depth:
                 recorder.mark(VALIDATE)
             return False
-        self._end_tail()
+        if self.tail:
+            self.tail_ended()
         if not self.backwards:
             if self._setup is not None:
                 self._setup.asked()
@@ -145,10 +147,10 @@ class StepRecognizer(Loop):
             self._remember_start(by_batch=True)
         return asked
 
-    def _end_tail(self) -> None:
-        if self.tail:
-            self.tail = False
-            self.recorder.relabel(BETWEEN)
+    def tail_ended(self) -> None:
+        """What followed the evaluation's last call was not part of the evaluation."""
+        self.tail = False
+        self.recorder.relabel(BETWEEN)
 
     def iterating(self, loader: Any) -> tuple[LoaderState, bool]:
         """A new iteration of a loader begins (its workers start): that, too, is waiting for data."""
@@ -359,10 +361,12 @@ class StepRecognizer(Loop):
         self.settled = start is not None
 
     def _next_training(self, optimizer: Any) -> None:
-        """Other optimizers now train another model: that is a separate run."""
+        """Other optimizers now train another model: that is a separate run, unless it is one more of many."""
         self.modules.remove()
+        joined = self.optimizers.is_round(self.recorder.steps)
         self.optimizers.forget_all()
-        self.session.next_run(optimizer, sys._getframe(2))
+        if not joined:
+            self.session.next_run(optimizer, sys._getframe(2))
         self.modules.learn()
 
     def skipped(self, optimizer: Any) -> None:
@@ -409,7 +413,8 @@ class StepRecognizer(Loop):
 
     def finish(self) -> None:
         """The process ends: a record that had its update is a step."""
-        self._end_tail()
+        if self.tail:
+            self.tail_ended()
         if self.stepped and self.had_update:
             self._hear_of_usual_update()
             if self._start is None or self._may_start:

@@ -44,12 +44,7 @@ static PyObject *loop_count_micro_batches(Loop *self, PyObject *unused) {
 }
 
 /* What followed the evaluation's last call was not part of the evaluation. */
-static inline void end_tail(Loop *self) {
-    if (self->tail) {
-        self->tail = 0;
-        self->core->current = BETWEEN;
-    }
-}
+static inline int end_tail(Loop *self) { return self->tail ? ask(self, "tail_ended") : 0; }
 
 /* ── batches ─────────────────────────────────────────────────────────────────────────────────────── */
 
@@ -60,7 +55,7 @@ static PyObject *loop_usual_request(Loop *self, PyObject *iterator) {
     int gradients = with_gradients(self);
     if (gradients < 0) return NULL;
     if (!gradients) Py_RETURN_FALSE;
-    end_tail(self);
+    if (end_tail(self) < 0) return NULL;
     self->inside = 0;
     int status;
     if (self->had_update) {
@@ -88,7 +83,7 @@ static inline int begins_step(const Loop *self) {
 
 static int forward_begins(Loop *self) {
     Core *core = self->core;
-    end_tail(self);
+    if (end_tail(self) < 0) return -1;
     if (self->inside) { /* a closure */
         if (self->had_update && ask(self, "begin_at_open_phase") < 0) return -1;
         return mark(core, FORWARD);

@@ -16,7 +16,7 @@ from ..core.phases import BETWEEN, LIVE, OTHER, PhaseNames
 from ..device.lane import NoDevice
 from ..ring import W_BEGIN, W_EPOCH, W_FLAGS, W_PHASES, W_SAMPLES, W_TOKENS
 from ..writer import FOLD, MemoryRing, RingWriter
-from ._totals import Totals
+from ._totals import SAMPLED, STEADY, Totals
 
 clock = time.monotonic_ns
 _WORD = (1 << 64) - 1
@@ -47,6 +47,14 @@ class Cut(NamedTuple):
 
     at: int
     words: array[int]
+
+
+class Relabelled(NamedTuple):
+    """A stretch of time that counts as `phase`, though another was open: samples taken in it do not know."""
+
+    began: int
+    ended: int
+    phase: int
 
 
 def _less(words: array[int], before: array[int]) -> array[int]:
@@ -88,7 +96,7 @@ class Recorder(Core):
     __slots__ = (
         "__weakref__", "_compiled", "_device", "_empty", "_epoch", "_folded", "_graphs", "_last",
         "_listener", "_scratch", "_warm", "errors", "limit", "names", "next_profile",
-        "next_sample", "totals", "writer",
+        "next_sample", "relabelled", "totals", "writer",
     )  # fmt: skip
 
     def __init__(self, listener: Listener | None = None) -> None:
@@ -107,6 +115,8 @@ class Recorder(Core):
         self.limit = NEVER
         """`gpumon analyze` limits the steps: at the limit, the script ends as if by `sys.exit()`."""
         self.next_sample = self.next_profile = NEVER
+        self.relabelled: list[Relabelled] = []
+        """In sampled steps, since the samples were last evaluated."""
         self.words[ring.H_LIVE] = LIVE[OTHER] | self.phase_began
         _made[:] = [made for made in _made if made() is not None]
         _made.append(weakref.ref(self))
@@ -255,6 +265,8 @@ class Recorder(Core):
 
     def relabel(self, phase: int) -> None:
         """The open phase has been `phase` all along."""
+        if self._scratch[W_FLAGS] & ring.F_SAMPLED:
+            self.relabelled.append(Relabelled(self.phase_began, clock(), phase))
         self.current = phase
         self._device.relabel(phase)
 
@@ -302,6 +314,11 @@ class Recorder(Core):
         waiting = self.steps - self._folded
         self._folded = self.steps
         self.totals.add(self.writer.newest(waiting))
+
+    def spent_between(self) -> tuple[int, int]:
+        """Nanoseconds between the steps, and in all, as far as they are in the sums."""
+        groups = [self.totals.group(kind) for kind in (STEADY, SAMPLED)]
+        return sum(one.phase_ns[BETWEEN] for one in groups), sum(one.net_ns for one in groups)
 
     def _each_second(self, now: int) -> None:
         """Publish what readers need less often, and let the session do its housekeeping."""

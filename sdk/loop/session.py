@@ -60,6 +60,7 @@ class Session(NullSession, Listener):
         self.before_stop: Callable[[], None] = lambda: None
         self.give_up: Callable[[], None] = lambda: None
         """Called after `MAX_ERRORS` failures."""
+        self.each_second: Callable[[], None] = lambda: None
         self._batch = BatchSize(self)
         self._windows = SamplingWindows(self.recorder, self._sampled)
         self._requests = self._new_requests()
@@ -337,6 +338,7 @@ class Session(NullSession, Listener):
 
     def second_passed(self, now: int) -> None:
         """Work too slow for every step."""
+        self.each_second()
         self._requests.look(self.recorder.steps)
         self.recorder.next_profile = self._requests.next_step
         self.probe.watch_torch()

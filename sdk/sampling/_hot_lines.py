@@ -209,6 +209,7 @@ class HotLines:
             "head": lines.is_head(*place[:2]),
             "removable": bool(apis.job(api)) and lines.removable(*place[:2]),
             "fixed": lines.fixed(*place[:2]),
+            "batchable": _batchable(work.flow, spot.main),
             "no_grad": any(lines.without_gradients(*one[:2]) for one in frames),
         }
         return found | {name: value for name, value in more.items() if value}
@@ -258,6 +259,14 @@ def _beside(work: Any, backward: list[Path]) -> list[tuple[str, list[tuple[str, 
 
 def _plain(path: Path) -> list[tuple[str, int]]:
     return [place[:2] for place in path.frames]
+
+
+def _batchable(flow: Any, path: Path) -> tuple[str, int] | None:
+    """The loop around a line whose rounds could be done at once; see `structure.rounds`."""
+    from ..structure.rounds import batchable
+
+    found = batchable(flow, path.sure)
+    return (short_path(found[0]), found[1]) if found else None
 
 
 def _caller(place: Place) -> dict[str, Any]:

@@ -135,7 +135,8 @@ static void add(Sampler *self, PyFrameObject *frame, int64_t now, int when) {
     self->idle = phase >= 0 ? 1 : self->idle < MOST_IDLE ? 2 * self->idle : MOST_IDLE;
     PyObject *stack = phase < 0 ? NULL : stack_of(frame);
     PyObject *sample =
-        stack ? Py_BuildValue("lLLLiN", phase, (long long)whole, on_core, in_queue, when, stack) : NULL;
+        stack ? Py_BuildValue("lLLLLiN", phase, (long long)whole, on_core, in_queue, (long long)now, when, stack)
+              : NULL;
     if (sample && PyList_Append(self->samples, sample) == 0) self->taken++;
     Py_XDECREF(sample);
 }
@@ -301,7 +302,7 @@ static PyMethodDef sampler_methods[] = {
      "run(interval_ns, longest_ns, most, is_main, schedstat): sample until stopped, in a thread of its own."},
     {"stop", (PyCFunction)sampler_stop, METH_NOARGS, "`run` is to end."},
     {"take", (PyCFunction)sampler_take, METH_NOARGS,
-     "The samples since the last call: (phase, ns, ns on a core, ns waiting for one, when, (code, offset, …)).\n"
+     "The samples since the last call: (phase, ns, ns on a core, ns waiting for one, time, when, (code, offset, …)).\n"
      "when: 0 at the tick, 1 at the interpreter's next check, 2 some time later."},
     {NULL, NULL, 0, NULL}};
 

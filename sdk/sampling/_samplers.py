@@ -1,7 +1,7 @@
 """The stack samplers: the C one if it was built, else one that uses `faulthandler`.
 
-Both run in their own thread and return raw samples: (phase, ns, ns on a core, ns waiting for one, when it was
-read, stack). Stacks are decoded later, by `Lines`, when the loop is not being watched.
+Both run in their own thread and return raw samples: (phase, ns, ns on a core, ns waiting for one, time, when
+it was read, stack). Stacks are decoded later, by `Lines`, when the loop is not being watched.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ._stacks import Frame, StackReader, parse
 from ._thread_clock import ThreadClock
 from .budget import SHARE
 
-RawSample = tuple[int, int, int, int, int, Any]
+RawSample = tuple[int, int, int, int, int, int, Any]
 EXACT, CHECKED, LATE = range(3)
 """When a stack was read: at the tick, at the interpreter's next check for requests, or some time later."""
 _LOWEST_SWITCH_S = 0.0005
@@ -30,6 +30,17 @@ _LOWEST_SWITCH_S = 0.0005
 class Subject(Protocol):
     """What is sampled: `phase` is a number, negative when there is nothing to sample."""
 
+    @property
+    def phase(self) -> int: ...
+
+
+class Stretch(Protocol):
+    """A time in which another phase went on than was known then."""
+
+    @property
+    def began(self) -> int: ...
+    @property
+    def ended(self) -> int: ...
     @property
     def phase(self) -> int: ...
 
@@ -80,7 +91,7 @@ class FaulthandlerSampler:
             text, phase, busy_now = stack.dump(), self._phase(), clock.read()
             if text and phase >= 0:
                 times = now - last, busy_now[0] - busy[0], busy_now[1] - busy[1]
-                self._samples.append((phase, *times, _when(*times), (self._thread, text)))
+                self._samples.append((phase, *times, now, _when(*times), (self._thread, text)))
                 self.taken += 1
             last, busy = now, busy_now
             spent = time.thread_time_ns() - spent

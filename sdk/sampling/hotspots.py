@@ -8,14 +8,16 @@ which distinguishes working from waiting.
 from __future__ import annotations
 
 import _thread
+import os
 import threading
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..structure.files import is_user_file, library_module
 from ..structure.places import Place
 from ._hot_lines import CHECKPOINT, MODULE, HotLines, Sample
-from ._samplers import BestSampler, Lines, RawSample, Sampler, Subject
+from ._samplers import BestSampler, Lines, RawSample, Sampler, Stretch, Subject
 from ._stacks import Frame
 from ._thread_clock import ThreadClock
 
@@ -27,6 +29,7 @@ LONGEST_S = 3.0
 """Chosen: most seconds a window lasts, however slow the steps."""
 _JOIN_S = 0.5
 """Chosen: seconds to wait for the sampling thread, which sleeps at most a few milliseconds."""
+AUTOGRAD = os.path.join("torch", "autograd", "__init__.py")
 FRAMEWORKS = (
     "transformers",
     "lightning",
@@ -118,11 +121,14 @@ class Hotspots:
         self._seen = []
         self._forgotten += self.samples
 
-    def evaluate(self) -> HotLines:
-        """The lines, with everything seen so far summed."""
+    def evaluate(self, relabelled: Iterable[Stretch] = ()) -> HotLines:
+        """The lines, with everything seen so far summed; `relabelled`: where a phase was known only later."""
         seen, self._seen = self._seen, []
+        stretches = {one.began: one for one in relabelled}  # of several about one, the last counts
+        starts = sorted(stretches)
         for step in seen:
-            found = [(raw, *self._code.read(*raw[-2:])) for raw in step]
+            known = [_relabelled(raw, starts, stretches) for raw in step]
+            found = [(raw, *self._code.read(*raw[-2:])) for raw in known]
             self._lines.count([self._told(raw, frames, sure) for raw, frames, sure in found if frames])
         return self._lines
 
@@ -136,6 +142,14 @@ class Hotspots:
         called = f"{library_module(entered.file)}.{entered.name}" if entered is not None else ""
         spent = max(0, ns - queued)  # others had the core meanwhile: not this line's work
         return Sample(name, places, spent, cpu, innermost, called, recomputed, framework, not sure)
+
+
+def _relabelled(raw: RawSample, starts: list[int], stretches: dict[int, Stretch]) -> RawSample:
+    """The sample with the phase its time counts as."""
+    at = raw[4]
+    index = bisect_right(starts, at) - 1
+    stretch = stretches[starts[index]] if index >= 0 else None
+    return (stretch.phase, *raw[1:]) if stretch is not None and at < stretch.ended else raw
 
 
 def _user_frames(frames: list[Frame]) -> tuple[tuple[Place, ...], Frame | None]:
@@ -155,5 +169,7 @@ def _user_frames(frames: list[Frame]) -> tuple[tuple[Place, ...], Frame | None]:
 
 
 def _framework(frames: list[Frame]) -> str:
-    packages = {library_module(frame.file).partition(".")[0] for frame in frames}
+    """The framework whose loop asked for the backward pass; not one whose model is recomputed within it."""
+    asked = [at for at, frame in enumerate(frames) if frame.file.endswith(AUTOGRAD)]
+    packages = {library_module(frame.file).partition(".")[0] for frame in frames[max(asked, default=0) :]}
     return next((name for name in FRAMEWORKS if name in packages), "")

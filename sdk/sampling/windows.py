@@ -110,6 +110,7 @@ class SamplingWindows:
         began = time.thread_time_ns()
         if self._again:
             self._hotspots.forget()
+            self._recorder.relabelled = []
             self._profiled, self._told = False, 0
         self._usual = duration
         self._open = self._sampling = True
@@ -183,7 +184,8 @@ class SamplingWindows:
         self._recorder.spent_ns -= time.monotonic_ns() - began - self._evaluation_ns
 
     def _evaluate(self) -> dict[str, Any]:
-        lines = self._hotspots.evaluate()
+        relabelled, self._recorder.relabelled = self._recorder.relabelled, []
+        lines = self._hotspots.evaluate(relabelled)
         if self._profile.steps:  # one that was cut short tells less than the previous one
             lines.calls = self._profile.calls()
             lines.return_values = self._profile.return_values

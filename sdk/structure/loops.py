@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from math import lcm
 from typing import NamedTuple
 
 from .effects import Effect
@@ -29,6 +30,8 @@ class Guard(NamedTuple):
     lines: list[str]
     """As they are in the file."""
     counter: str
+    within: int = 1
+    """They already run only where some counter is a multiple of this."""
 
 
 def step_loop(flow: Flow, effect: Effect) -> Loop | None:
@@ -78,6 +81,8 @@ def _head_counter(reader: Reader, effect: Effect, loop: ast.For) -> Counter | No
     if not isinstance(call, ast.Call):
         return None
     api = names.resolve(call.func, source.scope(loop)).api
+    if api == "builtins.range" and len(call.args) > 2 and not _is_constant(call.args[2], 1):
+        return None  # it counts in strides, so that a remainder does not tell the iterations
     target = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) and loop.target.elts else loop.target
     if not isinstance(target, ast.Name) or api not in (
         "builtins.range",
@@ -122,7 +127,18 @@ def guard(flow: Flow, nodes: list[ast.stmt], effect: Effect) -> Guard | None:
     stored = {one.id for one in inside if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
     if counted.name in stored or not _runs_first(effect, loop, counted, stored, nodes):
         return None
-    return Guard(nodes[0].lineno, lines, counted.name)
+    within = _within_multiples(_tests(effect, loop))
+    return Guard(nodes[0].lineno, lines, counted.name, within) if within else None
+
+
+def _within_multiples(tests: list[ast.expr]) -> int:
+    """Of what a counter is a multiple where all these tests hold; 0 if that is computed."""
+    found = 1
+    for one in (node for test in tests for node in ast.walk(test)):
+        if isinstance(one, ast.BinOp) and isinstance(one.op, ast.Mod):
+            number = one.right.value if isinstance(one.right, ast.Constant) else 0
+            found = lcm(found, number) if isinstance(number, int) else 0
+    return found
 
 
 def _lines(source: Source, nodes: list[ast.stmt]) -> list[str]:
@@ -149,12 +165,13 @@ def _runs_first(
     }
     if not stored & read:
         return True
-    tests = [
-        one.test
-        for one in effect.source.outward(effect.node)
-        if isinstance(one, ast.If) and _within(one, loop)
-    ]
-    return counted.from_zero and all(_true_at_zero(test, counted.name) for test in tests)
+    return counted.from_zero and all(_true_at_zero(test, counted.name) for test in _tests(effect, loop))
+
+
+def _tests(effect: Effect, loop: Loop) -> list[ast.expr]:
+    """What decides in an iteration whether the statement runs."""
+    around = effect.source.outward(effect.node)
+    return [one.test for one in around if isinstance(one, ast.If) and _within(one, loop)]
 
 
 def _within(node: ast.stmt, loop: Loop) -> bool:

@@ -202,12 +202,17 @@ class Work:
         return found | self._edits(piece, found)
 
     def _records(self, piece: Piece) -> bool:
-        """Whether gradients are recorded, according to the interpreter or else to the source."""
-        places = {(place.file, place.line) for path in piece.paths for place in path.own}
-        told = {self._seen.grad[one] for one in places if one in self._seen.grad}
-        if told:
-            return True in told
-        return not any(self.lines.without_gradients(*one) for one in places)
+        """Whether gradients are recorded in a pass of a module, or else anywhere in the piece."""
+        passes = [path for path in piece.paths if any(map(_passes, path.own))]
+        return any(map(self._path_records, passes or piece.paths))
+
+    def _path_records(self, path: Path) -> bool:
+        """According to the source where it switches them off, else to the interpreter at the outermost line
+        it knows: the lines of a model itself are shared by passes with gradients and without."""
+        places = [place[:2] for place in reversed(path.own)]
+        if any(self.lines.without_gradients(*one) for one in places):
+            return False
+        return next((self._seen.grad[one] for one in places if one in self._seen.grad), True)
 
     def _job(self, piece: Piece, needed: str, judges: bool) -> tuple[str, str]:
         """(job, the library function that reveals it)."""
@@ -260,9 +265,9 @@ class Work:
         if facts["needed"] == NO and not facts.get("carried"):
             found = guard(self.flow, piece.nodes, piece.effects[0])
             if found is not None:
-                return {
-                    "guard": {"line": found.line, "lines": indented(found.lines), "counter": found.counter}
-                }
+                lines = indented(found.lines)
+                shown = {"line": found.line, "lines": lines, "counter": found.counter}
+                return {"guard": shown | ({"within": found.within} if found.within > 1 else {})}
         if facts.get("constant") and len(piece.nodes) == 1:
             moved = hoist(self.flow, piece.effects[0], self._constant_functions(piece))
             return {"hoist": moved} if moved else {}

@@ -76,6 +76,8 @@ class Hotspot:
     """A call on its own line whose result is not used."""
     piece: tuple[str, int] | None = None
     """(file, line) of the piece of work it belongs to."""
+    batchable: tuple[str, int] | None = None
+    """(file, line) of the loop around it, if no round of that loop needs an earlier one."""
 
     @property
     def functions(self) -> tuple[str, ...]:
@@ -159,6 +161,7 @@ def hotspot(item: Any) -> Hotspot | None:
         head=item.get("head") is True,
         removable=item.get("removable") is True,
         piece=_piece(item.get("piece")),
+        batchable=_piece(item.get("batchable")),
     )
 
 

@@ -77,7 +77,11 @@ class Work:
     guard: Lines | None = None
     """The lines, if they can be moved under `if counter % n == 0:`."""
     counter: str = ""
+    within: int = 1
+    """They already run only where a counter is a multiple of this."""
     hoist: Hoist | None = None
+    hot: tuple[str, int] | None = None
+    """(file, line) where most of it is spent."""
 
     @property
     def place(self) -> str:
@@ -135,7 +139,9 @@ def work(item: Any) -> Work | None:
         steps_seen=_count(item.get("steps_seen")),
         guard=lines(file, guard),
         counter=_text(guard.get("counter")) if isinstance(guard, Mapping) else "",
+        within=max(1, _count(guard.get("within"))) if isinstance(guard, Mapping) else 1,
         hoist=_hoist(item.get("hoist")),
+        hot=_hot(item.get("hot")),
         **{name: item.get(name) is True for name in flags},
     )
 
@@ -158,6 +164,11 @@ def _hoist(raw: Any) -> Hoist | None:
     ):
         return None
     return Hoist(raw["code"].strip(), raw["call"], _count(raw.get("loop_line")), raw["loop"].strip())
+
+
+def _hot(raw: Any) -> tuple[str, int] | None:
+    known = isinstance(raw, Mapping) and isinstance(raw.get("line"), int)
+    return (str(raw.get("file", "")), raw["line"]) if known else None
 
 
 def _text(value: Any) -> str:

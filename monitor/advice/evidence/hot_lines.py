@@ -65,6 +65,21 @@ def hottest(run: RunContext, piece: Work) -> Hotspot | None:
     return max(lines, key=run.hot_seconds, default=None)
 
 
+def alike(run: RunContext, piece: Work) -> list[Work]:
+    """This piece, and others of its phase that spend their time in the same function of the user's: what
+    makes that one cheaper makes them all so."""
+    function = _inner_function(run, piece)
+    others = [one for one in run.work if one.phase == piece.phase and one != piece]
+    return [piece, *(one for one in others if function and _inner_function(run, one) == function)]
+
+
+def _inner_function(run: RunContext, piece: Work) -> tuple[str, str] | None:
+    """(file, function) in which a piece spends most; None if that is where it stands itself."""
+    names = (spot.function for spot in run.hotspots if (spot.file, spot.line) == piece.hot)
+    name = next(names, piece.function)
+    return (piece.hot[0], name) if piece.hot and name != piece.function else None
+
+
 def keeping_line(run: RunContext) -> Caller | None:
     """A line of the loop that keeps something from every step: a hot one, else one the SDK found there."""
     hot = next((spot for spot in run.hotspots if ".append(" in spot.code), None)

@@ -23,6 +23,8 @@ EVERY_STEP = 1.5
 MOST_BESIDE = 2.6
 """The most that a job was seen to cost by the wall clock, as a multiple of its own time: saves that are
 written to the disk during the steps after them. 1.9 of a validation pass, which leaves the caches cold."""
+READ = "sync"
+"""The job of a line that reads a value out of a tensor."""
 LESS_OFTEN = 100
 """One record per this many steps tells as much as one per step. Judgement."""
 
@@ -87,7 +89,13 @@ class SideJob:
     @property
     def less_often(self) -> int:
         """A sufficient number of steps between two occurrences."""
-        return round(LESS_OFTEN * max(1.0, self.every or 1.0))
+        return self.interval_of(round(LESS_OFTEN * max(1.0, self.every or 1.0)))
+
+    def interval_of(self, wanted: int) -> int:
+        """The nearest number of steps to this one at which its lines can run: they may be under a test for
+        multiples already."""
+        within = self.work.within if self.work is not None else 1
+        return wanted if wanted % within == 0 else max(2, round(wanted / within)) * within
 
     @property
     def effect(self) -> Effect | None:
@@ -125,7 +133,7 @@ def side_job(run: RunContext, phase: str, *jobs: str, also: tuple[str, ...] = ()
     lines = [
         spot
         for spot in hot_lines.doing(run, *jobs, phases=counted)
-        if spot.phase != phase and spot.piece not in claimed
+        if spot.phase != phase and spot.piece not in claimed and not _gives_value(run, spot)
     ]
     savings = [Saving(phase, run.seconds(phase), phase)] if run.seconds(phase) > 0 else []
     savings += [Saving(one.phase, run.hot_seconds(one), one.place) for one in beside]
@@ -147,6 +155,12 @@ def side_job(run: RunContext, phase: str, *jobs: str, also: tuple[str, ...] = ()
         count=stall.count if stall else 0,
         beside=max(0.0, run.cost_with_neighbours(total, MOST_BESIDE) - total) if phase else 0.0,
     )
+
+
+def _gives_value(run: RunContext, spot: Hotspot) -> bool:
+    """Reads a value inside work that a step needs: an action, a length, a choice. Then the read is needed."""
+    piece = run.piece(spot)
+    return spot.job == READ and piece is not None and piece.needed == "yes"
 
 
 def _every(run: RunContext, count: int, periodic: float | None, work: Work | None) -> float | None:

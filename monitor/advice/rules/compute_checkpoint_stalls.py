@@ -39,7 +39,7 @@ def check(run: RunContext) -> Advice | None:
     each = f", {units.seconds(took)} each" if took else ""
     place = job.spot or job.work
     where = f" ({place.place})" if place else ""
-    wanted = _interval(every, job.share)
+    wanted = job.interval_of(_interval(every, job.share))
     return Advice(
         title=f"Checkpoints take {run.of_time(job.share)}: saved {now}{each}{where}",
         remedy=f"Save every {wanted} steps (or once an epoch, or only when the model got better) instead of "

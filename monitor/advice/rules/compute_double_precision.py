@@ -20,6 +20,9 @@ SLOW = ("Conv", "LSTM", "GRU", "RNN")
 SLOW_LEFT, DENSE_LEFT, GPU_LEFT = 0.42, 0.5, 0.2
 """Share of the arithmetic that remains in float32: for such layers, for others, and on a GPU. On a CPU
 measured separately (docs/advice.md); on a GPU a literature value."""
+SECOND_ORDER = "LBFGS"
+"""Its curvature pairs and line search are small differences: in float32 it is another training, and mostly a
+worse one."""
 MOST_FIXED = 0.9
 """At most this share of both passes is overhead of the operations."""
 LEAST_GAIN_LEFT, DOUBT = 0.9, Bounds(low=1.5, likely=1.0, high=0.7)
@@ -35,6 +38,8 @@ LEAST_GAIN_LEFT, DOUBT = 0.9, Bounds(low=1.5, likely=1.0, high=0.7)
 )
 def check(run: RunContext) -> Advice | None:
     if run.setting("model", "dtype") not in ("torch.float64", "float64", "torch.double"):
+        return None
+    if run.setting("optimizer", "kind") == SECOND_ORDER:
         return None
     share, left = run.compute_share, _left(run)
     return Advice(

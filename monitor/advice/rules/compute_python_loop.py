@@ -10,6 +10,8 @@ Gain: most of the loop's time, depending on how often it runs.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from monitor.advice.context.hotspot import Hotspot
 from monitor.advice.context.run import RunContext
 from monitor.advice.evidence import hot_lines
@@ -20,6 +22,11 @@ from monitor.advice.rule import Advice, rule
 from monitor.model import units
 
 PHASES = ("forward", "other", "between")
+PLAYING = "rollout"
+"""Where an agent plays. Its moves follow one another, so there only a loop whose rounds need no earlier one
+counts, as over environments side by side."""
+PLAYED_SAVED = Bounds(low=0.6, likely=0.85, high=0.97)
+"""Share of such a loop that is saved: 1 - 1 / n of n rounds, of which there are 3 to 30 or so. Judgement."""
 LEAST_CALLS = 16
 """Judgement: with fewer calls per step it is not a loop worth batching."""
 LONGEST_CALL = 300e-6
@@ -51,7 +58,8 @@ LEAST_PART, MOST_SAVED = 0.93, 0.99
 )
 def check(run: RunContext) -> Advice | None:
     found = hot_lines.blocks(run, *PHASES)
-    spot = max((spot for spot in found if _loops(run, spot)), key=run.hot_seconds, default=None)
+    found = [spot for spot in (*found, *_played(run)) if _loops(run, spot)]
+    spot = max(found, key=run.hot_seconds, default=None)
     if spot is None or run.period is None or run.hot_seconds(spot) < run.policy.loop_share * run.period:
         return None
     calls, cost = spot.calls or 0.0, run.hot_seconds(spot)
@@ -66,7 +74,7 @@ def check(run: RunContext) -> Advice | None:
         f"({units.percent(cost / run.period)}{undone})",
         remedy=f"Replace the loop around {spot.place}{_called(spot)} by one batched operation over all it "
         f"goes through{_instead(run, spot)}.{_in_turn(run, spot)}",
-        effect="rounding",
+        effect="in_expectation" if spot.phase == PLAYING else "rounding",
         avoid="Leaving out rounds of the loop: each of them is part of the result.",
         evidence={"calls_per_step": calls, "loop_share": share, **hot_lines.evidence(run, spot)},
         gain=Outcomes(
@@ -77,8 +85,22 @@ def check(run: RunContext) -> Advice | None:
     )
 
 
+def _played(run: RunContext) -> list[Hotspot]:
+    """Loops in which an agent plays and whose rounds do not need one another: the heaviest line of each, with
+    the share of all its lines."""
+    groups: dict[tuple[str, int], list[Hotspot]] = {}
+    for spot in run.hotspots:
+        if spot.phase == PLAYING and spot.batchable:
+            groups.setdefault(spot.batchable, []).append(spot)
+    shares = [min(1.0, sum(spot.share for spot in lines)) for lines in groups.values()]
+    heaviest = [max(lines, key=lambda spot: spot.share) for lines in groups.values()]
+    return [replace(spot, share=share) for spot, share in zip(heaviest, shares, strict=True)]
+
+
 def _gone(run: RunContext, spot: Hotspot, calls: float) -> Bounds:
     """Share of the loop's time that is saved."""
+    if spot.phase == PLAYING:
+        return PLAYED_SAVED
     if spot.kind == "module" or _over_cells(run, spot):
         return GRU_SAVED if _cells(run) == {"GRUCell"} and not run.has_cuda else FUSED_SAVED
     likely = 1.0 - 1.0 / (1.0 + calls / LEFT_CALLS)
@@ -103,6 +125,8 @@ def _called(spot: Hotspot) -> str:
 
 def _instead(run: RunContext, spot: Hotspot) -> str:
     """What torch offers for the most common loops."""
+    if spot.phase == PLAYING:
+        return " (one call of the model for all of them)"
     if _over_cells(run, spot):
         return " (`nn.LSTM` / `nn.GRU` take a whole sequence in one call)"
     if spot.kind == "module":
@@ -112,7 +136,7 @@ def _instead(run: RunContext, spot: Hotspot) -> str:
 
 def _in_turn(run: RunContext, spot: Hotspot) -> str:
     """What to do where rounds cannot be batched; a recurrent layer has its own answer."""
-    if _over_cells(run, spot):
+    if _over_cells(run, spot) or spot.phase == PLAYING:
         return ""
     return (
         " If each round needs the one before it, as the moves of an agent do: go through several in "
@@ -137,7 +161,7 @@ def _beside(run: RunContext, spot: Hotspot) -> float:
         for one in run.hotspots
         if one.phase == spot.phase and one.function != spot.function and not hot_lines.passes(run, one)
     )
-    passes = model_seconds(run)
+    passes = model_seconds(run) if spot.phase != PLAYING else None
     return run.seconds(spot.phase) * others + 2.0 * passes if passes is not None else float("inf")
 
 
@@ -146,6 +170,6 @@ def _job(run: RunContext, spot: Hotspot, cost: float) -> Change:
     (a backward much shorter than the loop does not contain it)."""
     savings = [Saving(spot.phase, cost, spot.place)]
     backward, phase = run.seconds("backward"), run.seconds(spot.phase)
-    if spot.phase != "between" and phase > 0 and backward >= RECORDED * cost:
+    if spot.phase not in ("between", PLAYING) and phase > 0 and backward >= RECORDED * cost:
         savings.append(Saving("backward", cost / phase * backward, spot.place))
     return Change(savings=tuple(savings))

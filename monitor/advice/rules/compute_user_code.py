@@ -46,17 +46,22 @@ def check(run: RunContext) -> Advice | None:
     work = max(own, key=run.hot_seconds, default=None)
     if work is None or run.period is None:
         return None
-    cost = run.hot_seconds(work)
+    pieces = [one for one in hot_lines.alike(run, work) if one in own]
+    cost = sum(map(run.hot_seconds, pieces))
     if cost < run.policy.user_code_share * run.period:
         return None
-    if work.share < run.policy.hot_share and cost < run.policy.user_code_step_share * run.period:
+    if (
+        sum(one.share for one in pieces) < run.policy.hot_share
+        and cost < run.policy.user_code_step_share * run.period
+    ):
         return None
     spot = hot_lines.hottest(run, work)
     job = next((one.job for one in (spot, work) if one is not None and one.job in INSTEAD), "")
     where = "between the steps" if work.phase == "between" else "in the step, outside the model"
     inside = f", most of it at {spot.text}" if spot and spot.place != work.place else ""
     return Advice(
-        title=f"Your own code {where}: {hot_lines.text(run, work)}{inside}",
+        title=f"Your own code {where}: {work.text}, {units.seconds(cost)} a step "
+        f"({units.percent(cost / run.period)}){_others(pieces)}{inside}",
         remedy=_remedy(work, job),
         effect=_effect(work, job),
         avoid=""
@@ -74,6 +79,12 @@ def _without(run: RunContext, work: Work, cost: float) -> Outcomes:
     if run.lanes is None:
         return found
     return replace(found, high=saved(work.phase, run.seconds(work.phase), work.place))
+
+
+def _others(pieces: list[Work]) -> str:
+    """ " together with 2 further calls", of the same function."""
+    more = len(pieces) - 1
+    return f" together with {more} further call{'s'[: more > 1]}" if more else ""
 
 
 def _is_model(work: Work) -> bool:

@@ -9,7 +9,9 @@ Gain: all but a tenth of the time validation takes now.
 
 from __future__ import annotations
 
+from monitor.advice.context.hotspot import Hotspot
 from monitor.advice.context.run import RunContext
+from monitor.advice.context.work import Work
 from monitor.advice.evidence import frameworks, hot_lines
 from monitor.advice.evidence.side_jobs import SideJob, often, side_job
 from monitor.advice.prediction.gain import Bounds
@@ -40,14 +42,15 @@ def check(run: RunContext) -> Advice | None:
     every, took = job.interval
     now = often(every, "in the loop")
     each = f", {units.seconds(took)} each" if took else ""
-    wanted = _interval(every, took, (run.period or 0.0) - job.seconds if took is job.seconds else run.usual)
-    place = job.work or job.spot  # rather where the loop calls it than a line of the model, which trains, too
+    step = (run.period or 0.0) - job.seconds if took is job.seconds else run.usual
+    wanted = job.interval_of(_interval(every, took, step))
+    place = _place(run, job)
     where = f" ({place.place})" if place else ""
     return Advice(
         title=f"Validation takes {units.percent(share)} of the time: {now}{each}{where}",
         remedy=f"Validate every {wanted} steps (or once an epoch) instead of {now}, or on part of the set."
         + frameworks.setting(run, "validate", every=wanted),
-        change=job.guarded(wanted),
+        change=job.guarded(wanted) if place is job.work else "",
         effect=_effect(job),
         price=f"the model is evaluated every {wanted} steps, so the best one is found that much later",
         avoid="Leaving out a pass without gradients whose result the loss uses, such as a teacher's.",
@@ -61,6 +64,13 @@ def check(run: RunContext) -> Advice | None:
         gain=SAVED.part_of(job.change, job.most),
         because=f"{units.seconds(job.seconds)} a step is spent on validation now",
     )
+
+
+def _place(run: RunContext, job: SideJob) -> Work | Hotspot | None:
+    """Where it is called, rather than a line of the model, which trains, too; only what has a good part of it
+    (a library's evaluation calls the user's metrics as well)."""
+    least = run.policy.hot_share * job.seconds
+    return next((one for one in (job.work, job.spot) if one and run.hot_seconds(one) >= least), None)
 
 
 def _device_share(run: RunContext) -> float:

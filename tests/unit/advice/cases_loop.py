@@ -214,6 +214,10 @@ CASES: dict[str, tuple[Snapshot, Snapshot]] = {
         snapshot_of(run_of(config={"model": {"dtype": "float64"}})),
         snapshot_of(HEALTHY),
     ),
+    "compute.cpu_float16": (
+        snapshot_of(run_of(config={"precision": {"autocast": True, "autocast_dtype": "float16"}})),
+        snapshot_of(run_of(config={"precision": {"autocast": True, "autocast_dtype": "bfloat16"}})),
+    ),
     "compute.threads_oversubscribed": (
         snapshot_of(run_of(config={"threads": {"torch": 16}})),
         snapshot_of(HEALTHY),

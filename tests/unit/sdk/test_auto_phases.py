@@ -375,3 +375,42 @@ def test_learning_ends(auto: Recording) -> None:
         assert not steps.learning and sys.getprofile() is None
 
     auto(loop)
+
+
+def test_an_average_that_is_tried_out_now_and_then_is_evaluation(auto: Recording) -> None:
+    """GIVEN a copy of the model that is first called long after the first steps WHEN much of the time goes
+    there THEN it is found, and is no teacher: a teacher is called in every step."""
+
+    def loop() -> None:
+        net, steps = SlowNet(), registry.auto()
+        average = copy.deepcopy(net.model).eval()
+        for number in range(60):
+            net.step(torch.randn(4, 4))
+            if number % 10 == 9:
+                with torch.no_grad():
+                    for _ in range(4):
+                        average(torch.randn(4, 4))
+            if number == 25:  # as once a second
+                steps.recorder.fold()
+                steps.session.each_second()
+
+    found = auto(loop)
+    assert found.header.head == 60
+    evaluated = [at for at, one in enumerate(found.records) if one.phases.get("validate", 0) > 3 * PAUSE]
+    assert evaluated == [39, 49, 59]
+    assert max(one.phases["forward"] for one in found.records[40:]) < 3 * PAUSE
+
+
+def test_what_follows_an_evaluation_is_no_part_of_it(auto: Recording) -> None:
+    """GIVEN a picture that is saved after a pass without gradients THEN its time is between the steps."""
+
+    def loop() -> None:
+        net = SlowNet()
+        for _ in range(12):
+            net.step(torch.randn(4, 4))
+            with torch.no_grad():
+                net.model(torch.randn(4, 4))
+            time.sleep(3 * PAUSE)
+
+    usual = last(auto(loop))
+    assert PAUSE <= usual.phases["validate"] < 3 * PAUSE <= usual.phases["between"]

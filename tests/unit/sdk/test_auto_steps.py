@@ -270,6 +270,20 @@ def test_two_trainings_are_two_runs(auto: Recording, loader: bool) -> None:
         assert [one.meta["batch_size"] for one in found] == [4, 6, 8]
 
 
+def test_many_short_trainings_alike_are_rounds_of_one(auto: Recording) -> None:
+    """GIVEN federated learning, a copy of the model and a new optimizer for every client WHEN there are many
+    THEN they do not become a run each, too short to say anything about."""
+
+    def loop() -> None:
+        for _ in range(12):
+            net = Net()
+            for _ in range(6):
+                net.step(torch.randn(8, 4))
+            gc.collect()
+
+    assert [one.header.head for one in auto.runs(loop)] == [6] * 7 + [30]
+
+
 def test_another_optimizer_for_the_same_model_is_the_same_run(auto: Recording) -> None:
     def loop() -> None:
         net = Net()

@@ -8,9 +8,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from sdk.core.phases import PhaseNames
+from sdk.core.phases import BETWEEN, FORWARD, VALIDATE, PhaseNames
+from sdk.loop.recorder import Relabelled
 from sdk.sampling import windows
 from sdk.sampling._hot_lines import HotLines, Sample
+from sdk.sampling._samplers import EXACT
 from sdk.sampling._stacks import Frame
 from sdk.sampling.budget import LOOKUP_SHARE
 from sdk.sampling.hotspots import Hotspots
@@ -117,8 +119,19 @@ def test_a_loop_of_two_lines_makes_the_calls_of_its_body(tmp_path: Path) -> None
 
 def test_time_in_which_others_have_the_core_is_no_work_of_a_line() -> None:
     hotspots = Hotspots(0, Recorder(), PhaseNames().name)
-    told = hotspots._told((0, 10, 2, 7, 0, None), [Frame(__file__, 1, "train")])
+    told = hotspots._told((0, 10, 2, 7, 0, 0, None), [Frame(__file__, 1, "train")])
     assert (told.ns, told.cpu) == (3, 2)
+
+
+def test_samples_count_in_the_phase_their_time_turns_out_to_be() -> None:
+    """GIVEN work whose phase is known only afterwards (a pass nobody saw begin, what follows an evaluation)
+    WHEN its samples are summed THEN they are of that phase, like its seconds."""
+    stack = (test_samples_count_in_the_phase_their_time_turns_out_to_be.__code__, 0)
+    hotspots = Hotspots(0, Recorder(), PhaseNames().name)
+    hotspots._seen = [[(VALIDATE, 10, 10, 0, at, EXACT, stack) for at in (100, 250, 300, 400)]]
+    later = [Relabelled(200, 400, FORWARD), Relabelled(200, 400, BETWEEN)]
+    spots = hotspots.evaluate(later).result()
+    assert {one["phase"]: round(one["seconds"] * 1e9) for one in spots} == {"validate": 20, "between": 20}
 
 
 class Recorder:
@@ -127,6 +140,7 @@ class Recorder:
     thread = phase = 0
     next_sample = spent_ns = 0
     names = PhaseNames()
+    relabelled: Any = ()
 
     def flag_next(self, flag: int) -> None:
         return

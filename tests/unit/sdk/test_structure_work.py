@@ -214,6 +214,118 @@ def test_a_name_bound_too_late_is_no_change_that_runs(tmp_path: Path) -> None:
     assert "guard" not in piece(file, "value = sorted"), "the counter is 1 when it is first asked"
 
 
+STRIDES = LOOP.replace("for step, x in enumerate(batches)", "for step in range(0, 36, 4)").replace(
+    "    x = prepare(x)", "    x = prepare(batches[step // 4])"
+)
+
+
+def test_what_counts_in_strides_counts_no_steps(tmp_path: Path) -> None:
+    """GIVEN `range(0, n, 4)` WHEN something is to be done every 100 steps THEN `step % 100` is not that."""
+    file = tmp_path / "strides.py"
+    file.write_text(STRIDES)
+    assert "guard" not in piece(file, "best = copy")
+    file.write_text(STRIDES.replace(", 4)", ", 1)"))
+    assert piece(file, "best = copy")["guard"]["counter"] == "step"
+
+
+def test_lines_under_a_test_for_multiples_say_of_what(tmp_path: Path) -> None:
+    saved = "if step % 3 == 0:\n        torch.save(model.state_dict(), 'model.pt')"
+    file = tmp_path / "loop.py"
+
+    def guarded(line: str) -> dict[str, Any]:
+        file.write_text(TEMPLATE.format(line=line, before="every = 3", after=""))
+        return piece(file, "torch.save")
+
+    assert guarded(saved)["guard"]["within"] == 3
+    twice = saved.replace("if step % 3 == 0:", "if step % 4 == 0 and step % 6 == 0:")
+    assert guarded(twice)["guard"]["within"] == 12
+    assert "guard" not in guarded(saved.replace("% 3", "% every")), "of what is not known"
+    assert "within" not in guarded("torch.save(model.state_dict(), 'model.pt')")["guard"]
+
+
+SAMPLING = """\
+import copy
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+    def forward(self, x):
+        return self.layer(x)
+
+net = Net()
+average = copy.deepcopy(net)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+@torch.no_grad()
+def draw():
+    x = torch.randn(8, 4)
+    for _ in range(9):
+        x = average(x)
+    return x
+
+for step in range(50):
+    loss = net(torch.randn(8, 4)).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    if step % 20 == 0:
+        images = draw()
+        torch.save(images, "images.pt")
+"""
+
+
+def test_lines_of_a_model_learn_or_not_by_who_called_them(tmp_path: Path) -> None:
+    """GIVEN a model's line that the profile has seen with gradients WHEN another pass runs it without THEN
+    that pass is no part of what is learnt."""
+    file = tmp_path / "sampling.py"
+    file.write_text(SAMPLING)
+    at = line_of(SAMPLING, "return self.layer(x)")
+    trained = ("forward", "return self.layer(x)", "loss = net(")
+    drawn = ("between", "return self.layer(x)", "x = average(x)", "images = draw()")
+    seen = {(str(file), at): True}
+    work = {one["phase"]: one for one in facts(file, trained, drawn, modules=True, grad=seen)["work"]}
+    assert work["forward"]["grad"] and work["between"]["no_grad"]
+    assert work["between"]["job"] == "validate" and work["between"]["needed"] != "yes"
+
+
+PLAYING = """\
+import torch
+from torch import nn
+
+policy = nn.Linear(4, 2)
+optimizer = torch.optim.SGD(policy.parameters(), lr=0.1)
+states = torch.randn(8, 4)
+for update in range(50):
+    seen = []
+    for _ in range(10):
+        moves = []
+        for state in states:
+            moves.append(policy(state).argmax().item())
+        states = states + torch.tensor(moves)[:, None]
+        seen.append(states)
+    loss = policy(torch.cat(seen)).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_only_rounds_that_need_no_earlier_one_can_be_done_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "playing.py"
+    file.write_text(PLAYING)
+
+    def loop(fragment: str) -> Any:
+        found = facts(file, ("rollout", fragment))["hotspots"]
+        return next(one for one in found if one["phase"] == "rollout").get("batchable")
+
+    assert loop("moves.append(")[1] == line_of(PLAYING, "for state in states:")
+    assert loop("states = states +") is None, "a move needs the one before it"
+    assert loop("loss = policy(") is None, "the loop over the updates"
+
+
 def test_a_file_that_cannot_be_read_says_nothing(tmp_path: Path) -> None:
     file = tmp_path / "gone.py"
     file.write_text(LOOP)

@@ -30,13 +30,20 @@ def line_of(text: str, fragment: str) -> int:
     return found[0]
 
 
-def facts(file: Path, *seen: tuple[str, ...], modules: bool = False) -> dict[str, Any]:
+def facts(
+    file: Path,
+    *seen: tuple[str, ...],
+    modules: bool = False,
+    grad: dict[tuple[str, int], bool] | None = None,
+) -> dict[str, Any]:
     """What the SDK says about a script in which these stacks were sampled: the phase, then fragments of the
-    lines, innermost first. The line with `backward()` is always seen."""
+    lines, innermost first. The line with `backward()` is always seen. `grad`: lines that were profiled as
+    they called a module, and whether with gradients."""
     text = file.read_text()
     linecache.clearcache()  # a test may write the same file twice
     forget()
     lines = HotLines()
+    lines.seen.grad.update(grad or {})
     stacks = [("backward", "backward("), *seen]
     for _ in range(8):
         samples = []

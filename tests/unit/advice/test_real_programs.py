@@ -1,0 +1,92 @@
+"""What programs of real users have shown: each was judged wrongly once, by facts as in these cases."""
+
+from __future__ import annotations
+
+from monitor.model.run import Stall
+from tests.unit.advice.build import findings, first, hot, piece, run_of
+
+LOOP = {"data": 0.0004, "forward": 0.003, "backward": 0.005, "optimizer": 0.0006}
+
+
+def test_reads_that_give_a_step_its_value_are_not_taken_away() -> None:
+    """GIVEN a policy whose action is read with `.item()` because the environment needs it WHEN the reads take
+    much of the step THEN nobody is told to read every 100 steps."""
+    line = hot("forward", "return action.item(), m.log_prob(action)", 0.3, line=36, function="select_action")
+    line |= {"job": "sync", "piece": ["train.py", 60], "calls": 400}
+    work = piece("forward", "action, lp = select_action(state)", line=60, needed="yes", grad=True)
+    scalars = {"sync.items_per_step": 200.0, "sync.seconds_per_step": 0.0002}
+    phases = {"forward": 0.06, "backward": 0.03, "optimizer": 0.001}
+    config = {"hotspots": [line], "work": [work]}
+    run = run_of(phases, config=config, rank={"scalars": scalars}, batch_size=None)
+    assert "compute.sync_every_step" not in [one.id for one in findings(run)]
+    config["work"] = [work | {"needed": "no", "grad": False}]
+    run = run_of(phases, config=config, rank={"scalars": scalars}, batch_size=None)
+    assert first(run).id == "compute.sync_every_step"
+
+
+def test_double_precision_of_a_second_order_optimizer_is_left_alone() -> None:
+    phases = {"forward": 0.3, "backward": 0.5, "optimizer": 0.06}
+    double = {"model": {"dtype": "float64"}}
+    assert first(run_of(phases, config=double)).id == "compute.double_precision"
+    second = double | {"optimizer": {"class": "LBFGS", "kind": "LBFGS"}}
+    assert "compute.double_precision" not in [one.id for one in findings(run_of(phases, config=second))]
+
+
+def test_calls_of_one_function_are_one_cause() -> None:
+    """GIVEN two statements that spend their time in the same function WHEN it is named THEN with both."""
+    inner = hot("between", "out.append(pick(nb))", 0.9, line=24, function="sample", piece=["train.py", 49])
+    at = {"hot": {"file": "train.py", "line": 24}, "function": "<module>", "needed": "yes"}
+    work = [
+        piece("between", "n2 = sample(n1, 5)", 0.6, line=49, **at),
+        piece("between", "n1 = sample(seeds, 10)", 0.3, line=48, **at),
+        piece("between", "order = shuffle()", 0.05, line=40, function="<module>", needed="yes"),
+    ]
+    phases = {"between": 0.008, "forward": 0.002, "backward": 0.002}
+    found = first(run_of(phases, config={"hotspots": [inner], "work": work}))
+    assert (
+        found.id == "compute.user_code"
+        and "train.py:49), 7.20 ms a step (60 %) together with 1 further call" in found.title
+    )
+    assert found.speedup is not None and found.speedup.likely > 2.0
+
+
+def test_validation_is_placed_only_where_most_of_it_is() -> None:
+    """GIVEN a library's evaluation that also calls the user's metrics WHEN it comes too often THEN the line
+    of the metrics is not where it is."""
+    metrics = piece("validate", "return {'f1': f1_score(y, p)}", 0.04, line=19, needed="unknown")
+    whole = hot("validate", "trainer.train()", 0.96, line=31, function="<module>", update=True)
+    stall = Stall("validate", 40, 4.0, 0.3, 4.0, 0.13, 400)
+    phases = LOOP | {"validate": 0.004}
+    config = {"hotspots": [whole], "work": [metrics]}
+    found = first(run_of(phases, config=config, stalls=(stall,)))
+    assert found.id == "compute.validation_too_often"
+    assert "train.py:31" in found.title and "train.py:19" not in found.title
+
+
+def test_a_change_under_a_test_for_multiples_keeps_its_word() -> None:
+    """GIVEN a save under `if n % 3 == 0:` WHEN it is to come less often THEN at a multiple of 3."""
+    guard = {"line": 9, "lines": [[0, "torch.save(state, path)"]], "counter": "n", "within": 3}
+    work = piece("checkpoint", "torch.save(state, path)", 1.0, line=9, job="save", guard=guard)
+    stall = Stall("checkpoint", 140, 0.84, 0.3, 3.0, 0.006, 420)
+    found = first(run_of(LOOP | {"checkpoint": 0.002}, config={"work": [work]}, stalls=(stall,)))
+    assert found.id == "compute.checkpoint_stalls"
+    every = found.evidence["suggested_every_steps"]
+    assert isinstance(every, int) and every % 3 == 0 and f"n % {every} == 0" in found.remedy.change
+    assert f"every {every} steps" in found.remedy.summary
+
+
+def test_a_policy_asked_for_one_environment_after_the_other_is_a_loop() -> None:
+    """GIVEN an agent that plays WHEN the rounds of a loop need no earlier one THEN they can be done at once;
+    moves that follow one another cannot."""
+    free = {"batchable": ["train.py", 35], "function": "<module>"}
+    lines = [
+        hot("rollout", "actions.append(draw(logits).item())", 0.5, line=37, calls=320, **free),
+        hot("rollout", "logits, _ = net(one)", 0.3, line=36, calls=240, kind="module", **free),
+    ]
+    phases = {"rollout": 0.019, "forward": 0.001, "backward": 0.0007, "optimizer": 0.0004}
+    found = first(run_of(phases, config={"hotspots": lines}, batch_size=None))
+    assert found.id == "compute.python_loop" and "train.py:37" in found.title
+    assert found.speedup is not None and found.speedup.low < 3.0 < found.speedup.high
+    moves = [{**one, "batchable": None} for one in lines]
+    run = run_of(phases, config={"hotspots": moves}, batch_size=None)
+    assert "compute.python_loop" not in [one.id for one in findings(run)]
