@@ -82,13 +82,13 @@ class Trouble(Struct, frozen=True):
     def text(self) -> str:
         if self.kind == "steps_not_seen":
             return f"{whole(self.lost)} of {whole(self.steps)} steps of {self.name} were not read"
-        ended = {
-            "failed": "ended by an exception",
-            "killed": "was killed",
-            "stalled": "is stuck",
-            "hung": "had stopped making steps before somebody ended it",
-        }
-        return f"{self.name} ({self.run}) {ended[self.kind]}"
+        who = f"{self.name} ({self.run})"
+        return {
+            "failed": f"{who} ended by an exception",
+            "killed": f"{who} was killed",
+            "stalled": f"{who} is stuck",
+            "hung": f"{who} had stopped making steps before somebody ended it",
+        }[self.kind]
 
 
 def differences(a: Run, b: Run) -> tuple[Difference, ...]:

@@ -15,7 +15,7 @@ from monitor.document.markup import Markup, document, join, tag
 from monitor.document.parts import legend, paint, section, style, table, toggled, toggles
 from monitor.document.time_sections import pointed
 from monitor.document.timed import looks
-from monitor.language import word
+from monitor.language import said, word
 from monitor.model import phase_names
 from monitor.model.since_start import Point, points
 from monitor.model.units import ABSENT, gain, gain_range, number, seconds, signed_seconds, visible
@@ -53,8 +53,9 @@ def _head(found: Comparison, a: Dossier, b: Dossier, ways: Markup | None) -> Mar
 
 
 def _sentence(found: Comparison) -> str:
-    text = verdict(found)
-    return f"{text[:1].upper()}{text[1:]}."
+    """In the reader's language before its first letter is made large: no catalogue knows it that way."""
+    text = said(f"{verdict(found)}.")
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _tile(one: Figure) -> Markup:

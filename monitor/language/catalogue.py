@@ -28,6 +28,7 @@ HERE = Path(__file__).parent
 HOLES = re.compile(r"(?:\{\})+")
 UNIT = r"µs|ms|ns|min|[KMGTk]?i?B(?:/s)?|GHz|MHz|kWh|[shdmWkMGT](?![A-Za-z])"
 QUANTITY = rf"(?=[^A-Za-z]*[\d—])(?:[\d.,:×+−±~≈<>%°–—/() -]|{UNIT})+?"
+ONLY = re.compile(QUANTITY)
 NAME = r"(?:(?!; | · |\. [A-Z]).)+?"
 """Not across sentences: if a name or a line of code has such a place in it, its sentence stays English."""
 LEADING = NAME.replace("; ", "[;:] ")
@@ -211,22 +212,26 @@ class Catalogue:
         return None
 
     def _strays(self, parts: Iterable[Part], values: tuple[str, ...]) -> bool:
-        """Whether a hole for text would swallow further sentences that are not known."""
+        """Whether a hole for text would swallow further sentences that are not known in it."""
         texts = (values[part.hole] for part in parts if part.hole is not None and part.kind == "t")
-        return any(FURTHER.search(one) and self.text(one) == one for one in texts)
+        return any(FURTHER.search(one) and ENGLISH.search(CODE.sub("", self.text(one))) for one in texts)
 
     def _parted(self, key: str, values: tuple[str, ...]) -> tuple[str, ...]:
         """Of two holes with only a blank between them, the pattern cannot tell where the first ends: it ends
-        where both are known."""
+        where both are known, or a quantity where one is wanted."""
         at = literals(key).index(" ") - 1 if " " in literals(key)[1:-1] else None
         if at is None:
             return values
+        kinds = {part.hole: part.kind for part in self._compiled(key).parts}
         words = f"{values[at]} {values[at + 1]}".split(" ")
         for end in range(1, len(words)):
             two = " ".join(words[:end]), " ".join(words[end:])
-            if all(self._known(one) is not None for one in two):
+            if all(self._fits(one, kinds.get(at + n)) for n, one in enumerate(two)):
                 return (*values[:at], *two, *values[at + 2 :])
         return values
+
+    def _fits(self, value: str, kind: str | None) -> bool:
+        return self._known(value) is not None or (kind == "n" and ONLY.fullmatch(value) is not None)
 
     def _candidates(self, text: str) -> list[str]:
         found = (key for word in ("", *_words([text])) for key in self._filed.get(word, ()))

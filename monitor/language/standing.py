@@ -22,7 +22,9 @@ STANDING = (
     "one __getitem__", "Looks at: {}", "Why: {}", "Remedy: {}", "Gain: {}",
     "Training runs", "steps/s", "step p95", "step p99", "tokens/s", "Remedy. ", "Effect: ", "Price: ",
     "Avoid: ", "Set-up", "Steps", "by", "batch", "framework", "commit", "median", "longest",
-    "predicted", "samples/s from 0", "CPU, 0–100 %",
+    "predicted", "samples/s from 0", "CPU, 0–100 %", "{} (unverified on a GPU)", " (unverified on a GPU)",
+    # evidence that several rules share
+    "hot code", "hot share of phase", "hot seconds per step",
     "Still there: ", "New in B: ",
     # put together from parts
     "{} ago", ")", "{}: {}, {} a step", "{} (default: {})", "often", "once", "Logging", "Printing",

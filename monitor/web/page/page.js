@@ -7,6 +7,8 @@ const FINDINGS = 4;
 const LAST_RUNS = 4;
 const HEADROOM = 1.05;
 const FILTER_FROM = 7;
+// Of more runs than these each is shown briefly, so that all are in view.
+const FULL_RUNS = 6;
 const PHASES = { data: "p0", transfer: "p1", forward: "p2", backward: "p3", optimizer: "p4", validate: "p5", checkpoint: "p6", log: "p7" };
 const WORST = ["stalled", "failed", "killed", "critical", "starved", "warning", "running", "ended"];
 const GPU_WORST = ["lost", "hung", "error", "stalled", "starved", "throttled", "part_busy", "in_use", "busy", "mig", "unknown", "idle"];
@@ -121,7 +123,7 @@ function meter(ratio, label) {
 
 const figure = (name, text) => (text === ABSENT || text === null ? null : make("span", "", `${word(name)} `, make("b", "", text)));
 
-function phaseBar(phases) {
+function phaseBar(phases, brief) {
   const bar = make("div", "bar");
   const legend = make("div", "legend");
   for (const phase of [...phases].sort((a, b) => b.share - a.share)) {
@@ -133,7 +135,7 @@ function phaseBar(phases) {
     bar.append(part);
     legend.append(make("span", "", make("i", kind), `${word(phase.name)} ${percent(phase.share)}`));
   }
-  return make("div", "", bar, legend);
+  return make("div", "", bar, brief ? null : legend);
 }
 
 // ── Cards ──
@@ -149,19 +151,22 @@ function findingCard(finding) {
   return keyed([finding.id, finding.run, finding.rank, finding.gpu].join("|"), card);
 }
 
-function runCard(run) {
-  const tone = run.state === "running" ? "good end" : run.live || run.state === "ended" ? "dim end" : "bad end";
-  const state = make("span", tone, `${word(run.state === "stalled" ? "hung" : run.state)}, ${duration(run.elapsed_seconds)}`);
+// `brief`: without its curve and the legend of its bar.
+function runCard(run, brief) {
+  const tone = run.state === "running" ? "good end" : run.state === "ended" ? "dim end" : "bad end";
+  const hung = run.state === "stalled" && run.current;
+  const state = make("span", tone, hung ? `hung for ${duration(run.current.seconds)}` : `${word(run.state)}, ${duration(run.elapsed_seconds)}`);
   const card = make("article", run.live && run.state !== "stalled" ? "card" : "card still", make("div", "row", make("h3", "", link(runAddress(run.id), run.name)), state));
   const newestLoss = run.ranks.map((rank) => rank.loss).find((loss) => !absent(loss));
+  const more = [figure("step", seconds(run.step.p50)), figure("p95", seconds(run.step.p95)), figure("starved", percent(run.starved_ratio)), figure("loss", number(newestLoss)), figure("ranks", run.ranks.length > 1 ? whole(run.ranks.length) : null)];
   card.append(make("div", "figures",
     figure("steps", whole(run.steps)), figure("", run.iterations_per_second ? `${number(run.iterations_per_second)} it/s` : null),
-    figure("", run.samples_per_second ? `${number(run.samples_per_second)} samples/s` : null), figure("step", seconds(run.step.p50)), figure("p95", seconds(run.step.p95)),
-    figure("starved", percent(run.starved_ratio)), figure("loss", number(newestLoss)), figure("ranks", run.ranks.length > 1 ? whole(run.ranks.length) : null)));
-  if (run.phases.length) card.append(phaseBar(run.phases));
-  if (run.state === "stalled" && run.current) card.append(make("p", "bad", `rank ${run.current.rank} has been in ${run.current.phase} for ${duration(run.current.seconds)}`));
+    figure("", run.samples_per_second ? `${number(run.samples_per_second)} samples/s` : null), ...(brief ? [] : more)));
+  if (run.phases.length) card.append(phaseBar(run.phases, brief));
+  if (hung) card.append(make("p", "bad", `rank ${run.current.rank} has been in ${run.current.phase} for ${duration(run.current.seconds)}`));
+  if (brief) return keyed(run.id, card);
   const speed = speeds(run);
-  card.append(chart(`run:${run.id}`, speed, Math.max(...speed.map((point) => point[1]), 0) * HEADROOM, "samples/s from 0", WHEN[run.condition] || (run.live ? undefined : (span) => `over ${span}`)));
+  card.append(chart(`run:${run.id}`, speed, Math.max(...speed.map((point) => point[1]), 0) * HEADROOM, "samples/s from 0", WHEN[run.condition] || (run.live ? undefined : (span) => `the whole ${span}`)));
   return keyed(run.id, card);
 }
 
@@ -248,7 +253,7 @@ function draw(snapshot) {
   patchChildren(byId("wall"), texts.map((text) => make("span", "", text)));
   document.title = `${texts.join(" · ")} · ${snapshot.host.hostname} · gpumon`;
   section("findings", "What to change", "cards wide", findings.slice(0, FINDINGS).map(findingCard), findings.slice(FINDINGS).map(findingCard));
-  section("runs", live.length ? "Runs" : "Last runs", "cards wide", snapshot.runs.length ? runs.map(runCard) : [emptyCard()]);
+  section("runs", live.length ? "Runs" : "Last runs", runs.length > FULL_RUNS ? "cards" : "cards wide", snapshot.runs.length ? runs.map((run) => runCard(run, runs.length > FULL_RUNS)) : [emptyCard()]);
   const names = new Set(snapshot.gpus.map((gpu) => gpu.name));
   const card = (gpu) => gpuCard(gpu, names.size === 1);
   const title = ["GPUs", names.size === 1 ? [...names][0] : null, snapshot.source.kind === "simulated" && ![...names].join().includes("simulated") ? "simulated" : null];
