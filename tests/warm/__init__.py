@@ -29,7 +29,7 @@ READ_AT_START = (
 """Beginnings of the names of such variables."""
 READ_LATER = (
     "PYTHONPATH", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE",
-    "GPUMON_STANDIN_SPEEDS", "GPUMON_STANDIN_OUT",
+    "GPUMON_STANDIN_SPEEDS", "GPUMON_STANDIN_OUT", "TORCH_NCCL_ASYNC_ERROR_HANDLING",
 )  # fmt: skip
 """Of these: seen to after the fork."""
 

@@ -28,7 +28,7 @@ if "alone" in sys.argv:  # one core: nothing to try with threads, whose number i
 torch.manual_seed(0)
 torch.set_num_threads(1)
 torch.autograd.set_detect_anomaly("anomaly" in sys.argv)
-model = torch.nn.Sequential(*(torch.nn.Linear(8, 8) for _ in range(20)), torch.nn.Linear(8, 1))
+model = torch.nn.Sequential(*(torch.nn.Linear(8, 8) for _ in range(8)), torch.nn.Linear(8, 1))
 optimizer = torch.optim.{optimizer}(model.parameters(), lr=1e-3)
 losses = []
 for step in range(2000):

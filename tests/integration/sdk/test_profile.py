@@ -65,7 +65,7 @@ class Job:
         self.folder, self.rings = folder, rings
         self.control = folder / f"control{env.get('RANK', '')}"
         script = write(folder, TRAIN)
-        self.process = start(script, rings, str(self.control), env=env, python=sys.executable)
+        self.process = start(script, rings, str(self.control), env=env)
 
     def say(self, word: str) -> None:
         new = self.control.with_suffix(".new")
@@ -214,13 +214,14 @@ def test_an_interrupt_withdraws_the_request(job: Job, number: signal.Signals) ->
 
 
 def test_a_run_that_stands_still(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
-    job.process.send_signal(signal.SIGSTOP)
+    trainer = read_ring(next(job.rings.glob("*.ring"))).header.pid
+    os.kill(trainer, signal.SIGSTOP)
     try:
         asked = ["profile", "job", "--timeout", "1", "-o", str(job.folder / "t.json")]
         assert main(asked) == EXIT_FAILED
         assert "has not finished a step since" in capsys.readouterr().err and left_behind(job) == []
     finally:
-        job.process.send_signal(signal.SIGCONT)
+        os.kill(trainer, signal.SIGCONT)
 
 
 def test_two_at_once(job: Job, capsys: pytest.CaptureFixture[str]) -> None:

@@ -27,9 +27,13 @@ def torchrun() -> tuple[str, ...]:
     return ("-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone", "--no-python", warm.python())
 
 
-def start(*words: str, **options: object) -> subprocess.Popen[str]:
+def start(*words: str, python: str | None = None, **options: object) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [warm.python(), *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
+        [python or warm.python(), *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
     )  # type: ignore[call-overload,no-any-return]
 
 
@@ -39,5 +43,13 @@ def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
 
 
 def tiny(recipe: str, *words: str) -> tuple[str, ...]:
-    """`-m trainers.RECIPE` on tiny generated data."""
-    return ("-m", f"trainers.{recipe}", "--synthetic", "--num_workers=0", *TINY[recipe], *words)
+    """`-m trainers.RECIPE` on tiny generated data, without measuring first which products are worth it."""
+    return (
+        "-m",
+        f"trainers.{recipe}",
+        "--synthetic",
+        "--num_workers=0",
+        "--products=all",
+        *TINY[recipe],
+        *words,
+    )

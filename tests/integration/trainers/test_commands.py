@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ def test_gpumon_train_lists_the_recipes_and_refuses_others() -> None:
 
 @pytest.mark.slow
 def test_gpumon_train_trains_and_is_seen_by_the_monitor(tmp_path: Path, gpumon_dir: Path) -> None:
-    words = ("tcn", *tiny("tcn")[2:], "--epochs=1", f"--out={tmp_path}", "--run_name=seen")
+    words = ("tcn", *tiny("tcn")[2:], "--products=auto", "--epochs=1", f"--out={tmp_path}", "--run_name=seen")
     code, out, err = finish(start("-m", "monitor.cli.main", "train", *words))
     assert code == 0, err
     summary = json.loads(out.strip().splitlines()[-1])
@@ -56,7 +57,7 @@ def test_without_torch_it_names_the_extra(tmp_path: Path) -> None:
         "u.find_spec = lambda name, *a: None if name == 'torch' else found(name, *a)\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    code, _, err = finish(start("-m", "trainers.tcn", "--help", env=environment))
+    code, _, err = finish(start("-m", "trainers.tcn", "--help", python=sys.executable, env=environment))
     assert code == 2
     assert "gpumon-train[trainers]" in err and "Traceback" not in err
 
@@ -98,7 +99,14 @@ def test_two_ranks_train_like_one(tmp_path: Path, gpumon_dir: Path) -> None:
 
 @pytest.mark.slow
 def test_the_parameter_grid_trains_every_combination(tmp_path: Path) -> None:
-    words = ("--synthetic", "--synthetic_size=0.02", "--epochs=1", "--no-monitor", "--batch_size=32")
+    words = (
+        "--synthetic",
+        "--synthetic_size=0.02",
+        "--epochs=1",
+        "--no-monitor",
+        "--batch_size=32",
+        "--products=all",
+    )
     grid = ("--grid_hidden", "4,8", "--grid_lengths=10", f"--out={tmp_path}")
     code, _, err = finish(start("-m", "trainers.sequence", *words, *grid))
     assert code == 0, err
@@ -145,7 +153,14 @@ def test_options_without_effect_are_named(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_every_recipe_can_be_analyzed(recipe: str, tmp_path: Path) -> None:
-    words = ("--synthetic", "--num_iterations=15", "--json", *TINY[recipe], f"--out={tmp_path}")
+    words = (
+        "--synthetic",
+        "--num_iterations=15",
+        "--json",
+        "--products=all",
+        *TINY[recipe],
+        f"--out={tmp_path}",
+    )
     code, out, err = finish(start("-m", "trainers.analyze", recipe, *words))
     assert code == 0, err
     figures = json.loads(out)

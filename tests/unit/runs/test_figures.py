@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from monitor.model.run import STEP_BUCKETS, Run
@@ -37,7 +37,6 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(steps)
 def test_phase_shares_sum_to_the_step(many: list[tuple[float, dict[int, float], int, int]]) -> None:
     """GIVEN any steps WHEN read THEN shares sum to 1, means to the mean period, and nothing is lost."""

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from monitor.model.clock import Moment
@@ -83,7 +83,6 @@ def both(many: list[Step], chunk: int = 1) -> tuple[Summary, Rank]:
     return summarize(recorder, "demo", 1.0, {}), run.ranks[0]
 
 
-@settings(max_examples=60, deadline=None)
 @given(STEPS, st.integers(1, 64))
 def test_the_summary_and_the_reader_agree_exactly(many: list[Step], chunk: int) -> None:
     """GIVEN steps without stalls WHEN the script and a reader sum them THEN no figure differs."""
