@@ -54,7 +54,7 @@ class NativeEncoderLayer(nn.TransformerEncoderLayer):
     def forward(self, src: Tensor, *_: Any, **__: Any) -> Tensor:
         attention = self.self_attn
         layers = attention.out_proj, self.linear1, self.linear2, self.norm1, self.norm2
-        weights = [attention.in_proj_weight, attention.in_proj_bias]
+        weights: list[Tensor] = [attention.in_proj_weight, attention.in_proj_bias]
         weights += [part for layer in layers for part in (layer.weight, layer.bias)]
         out: Tensor = Encoder.apply(src, attention.num_heads, *weights)  # type: ignore[no-untyped-call]
         return out

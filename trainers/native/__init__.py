@@ -73,6 +73,12 @@ def _built(compiler: str, flags: Sequence[str]) -> Path:
     return place
 
 
+def version() -> str:
+    """Of the kernels there are: what was measured with others does not count."""
+    found = library()
+    return "none" if found is None else Path(found._name).stem
+
+
 def fits(width: int, *, panels: bool = False) -> bool:
     """Whether the kernels are there and take layers of this width."""
     return library() is not None and width % number("panel" if panels else "lanes") == 0

@@ -52,17 +52,17 @@ void strided_forth(
     }
 }
 
+/* A row of the filter at a time, over the whole image: the sums stay in registers. */
 static void weigh_rows(shape s, const float *framed, const float *gradient, float *to_weight)
 {
-    long size = half(s.columns) * s.outputs;
-    for (long row = 0; row < half(s.rows); row++)
-        for (long tap = 0; tap < SIDE; tap++) {
-            float *to = to_weight + tap * SIDE * s.inputs * s.outputs;
-            product p = {.a = framed + (STRIDE * row + tap) * wide(s), .a_row = 1, .a_step = STRIDE * s.inputs,
-                         .b = gradient + row * size, .b_row = s.outputs, .b_column = 1, .depth = half(s.columns),
-                         .taps = 1, .start = to, .out = to, .start_row = s.outputs, .out_row = s.outputs};
-            multiply(&p, SIDE * s.inputs, s.outputs);
-        }
+    for (long tap = 0; tap < SIDE; tap++) {
+        float *to = to_weight + tap * SIDE * s.inputs * s.outputs;
+        product p = {.a = framed + tap * wide(s), .a_row = 1, .a_step = STRIDE * s.inputs,
+                     .a_tap = STRIDE * wide(s), .b = gradient, .b_row = s.outputs, .b_column = 1,
+                     .b_tap = half(s.columns) * s.outputs, .depth = half(s.columns), .taps = half(s.rows),
+                     .start = to, .out = to, .start_row = s.outputs, .out_row = s.outputs};
+        multiply(&p, SIDE * s.inputs, s.outputs);
+    }
 }
 
 /* Every output gives to the nine pixels it came from. */

@@ -28,7 +28,8 @@ class AttentionLstm(nn.Module):
         self.target, self.pooled, self.native = target, pooled, native
         self.float32_lstm = float32_lstm
         self.lstm = nn.LSTM(columns, hidden, layers, batch_first=True)
-        self.score = nn.Sequential(nn.Linear(hidden, hidden // 2), nn.Tanh(), nn.Linear(hidden // 2, 1))
+        inner, outer = nn.Linear(hidden, hidden // 2), nn.Linear(hidden // 2, 1)
+        self.score = nn.Sequential(inner, nn.Tanh(), outer)
         self.head = nn.Linear(hidden, 1)
         nn.init.zeros_(self.head.weight)  # an untrained model repeats the last value: better only counts
         nn.init.zeros_(self.head.bias)
@@ -48,4 +49,5 @@ class AttentionLstm(nn.Module):
         return context, weight.squeeze(-1)
 
     def _in_kernels(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        return attention(self.score[0], self.score[2], lstm(self.lstm, x))
+        inner, _, outer = self.score
+        return attention(inner, outer, lstm(self.lstm, x))

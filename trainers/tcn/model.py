@@ -57,7 +57,7 @@ class ImplicitStateTcn(nn.Module):
     def _stacked(self, inputs: Tensor) -> Tensor:
         pairs = zip(self.first, self.second, strict=True)
         layers = [self.lift, *(layer for pair in pairs for layer in pair), self.head]
-        return causal_stack(inputs, [part for layer in layers for part in (layer.weight, layer.bias)])
+        return causal_stack(inputs, [part for layer in layers for part in layer.parameters()])
 
     def _by_layer(self, inputs: Tensor) -> Tensor:
         x: Tensor = self.lift(inputs.permute(self.turn).contiguous())

@@ -24,7 +24,7 @@ class UNet(nn.Module):
 
     def __init__(self, classes: int, width: int, depth: int, kernels: bool = False) -> None:
         super().__init__()
-        self.depth = depth
+        self.depth, self.kernels = depth, kernels
         widths = [width * 2**level for level in range(depth + 1)]
         self.down = nn.ModuleList(
             double_conv(i, o, kernels) for i, o in zip([1, *widths], widths, strict=False)
@@ -45,8 +45,15 @@ class UNet(nn.Module):
         x: Tensor = kept.pop()
         for up, mix in zip(self.up, self.mix, strict=True):
             x = mix(torch.cat([kept.pop(), up(x)], dim=1))
-        scores: Tensor = self.head(x)
-        return scores[..., :height, :width]
+        return self._scores(x)[..., :height, :width]
+
+    def _scores(self, x: Tensor) -> Tensor:
+        if not self.kernels:
+            scores: Tensor = self.head(x)
+            return scores
+        # over channels-last memory one pixel is one row; the library's 1×1 convolution copies instead
+        rows = F.linear(x.permute(0, 2, 3, 1), self.head.weight.flatten(1), self.head.bias)
+        return rows.permute(0, 3, 1, 2)
 
 
 def one_hot_loss(logits: Tensor, labels: Tensor) -> Tensor:

@@ -17,8 +17,8 @@ class CausalStack(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, inputs: Tensor, *parameters: Tensor) -> Tensor:
-        *parameters, head, head_bias = parameters
-        weights, biases = parameters[::2], parameters[1::2]
+        *layers, head, head_bias = parameters
+        weights, biases = layers[::2], layers[1::2]
         inputs, (batch, time, columns), width = inputs.contiguous(), inputs.shape, len(biases[0])
         taps = [weight.permute(2, 1, 0).contiguous() for weight in weights]
         kept = [inputs.new_empty(batch, time, width) for _ in weights]
@@ -26,8 +26,8 @@ class CausalStack(torch.autograd.Function):
         sizes = time, width, len(weights) // 2, len(head)
 
         def some(_: int, first: int, last: int) -> None:
-            layers = taps, biases, head, head_bias
-            native.call("causal_forth", inputs, columns, *layers, kept, out, first, last, *sizes)
+            given = taps, biases, head, head_bias
+            native.call("causal_forth", inputs, columns, *given, kept, out, first, last, *sizes)
 
         native.shared_out(batch, some)
         ctx.save_for_backward(inputs, head, *weights, *kept)

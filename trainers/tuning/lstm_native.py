@@ -20,7 +20,7 @@ class Lstm(torch.autograd.Function):
         x, (batch, steps, columns), hidden = x.contiguous(), x.shape, recurrent.shape[1]
         weight, both = _panels(torch.cat([recurrent, to_gates], dim=1).T), bias + other_bias
         gates = x.new_empty(batch, steps, 4 * hidden)
-        cells, states = x.new_empty(2, batch, steps, hidden)
+        cells, states = x.new_empty(batch, steps, hidden), x.new_empty(batch, steps, hidden)
         sizes = steps, columns, hidden
 
         def some(_: int, first: int, last: int) -> None:
@@ -104,8 +104,8 @@ class Attention(torch.autograd.Function):
         return to_states, to_first.T.contiguous(), to_bias.flatten(), to_second, torch.zeros_like(second_bias)
 
 
-def attention(first: nn.Linear, second: nn.Linear, states: Tensor) -> tuple[Tensor, Tensor]:
-    """The function above, from its two layers."""
+def attention(first: nn.Module, second: nn.Module, states: Tensor) -> tuple[Tensor, Tensor]:
+    """The function above, from its two linear layers."""
     found: tuple[Tensor, Tensor] = Attention.apply(  # type: ignore[no-untyped-call]
         states, first.weight, first.bias, second.weight, second.bias
     )

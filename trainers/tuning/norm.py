@@ -76,15 +76,16 @@ class BatchNormRelu(nn.BatchNorm2d):
     def forward(self, x: Tensor) -> Tensor:
         if not self.native or not self.training:
             return F.relu(super().forward(x), inplace=True)
-        found = NormRelu.apply(x, self.weight, self.bias, self.eps)  # type: ignore[no-untyped-call]
-        self._remember(*found[1:], x.numel() // len(self.weight))
-        out: Tensor = found[0]
+        out: Tensor
+        out, mean, variance = NormRelu.apply(x, self.weight, self.bias, self.eps)  # type: ignore[no-untyped-call]
+        self._remember(mean, variance, x.numel() // len(self.weight))
         return out
 
     @torch.no_grad()
     def _remember(self, mean: Tensor, variance: Tensor, count: int) -> None:
         """The running figures, as the library keeps them."""
-        assert self.running_mean is not None and self.running_var is not None and self.momentum is not None
-        self.num_batches_tracked += 1
+        assert self.running_mean is not None and self.running_var is not None
+        assert self.num_batches_tracked is not None and self.momentum is not None
+        self.num_batches_tracked.add_(1)
         self.running_mean.lerp_(mean, self.momentum)
         self.running_var.lerp_(variance * (count / max(1, count - 1)), self.momentum)

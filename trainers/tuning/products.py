@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from sdk.units import gain
+from trainers import native
 from trainers.errors import TrainerError
 from trainers.tuning import trial
 
@@ -127,6 +128,7 @@ def machine() -> dict[str, str]:
         "onednn": os.environ.get("ONEDNN_MAX_CPU_ISA", "all"),
         "gpu": device,
         "torch": torch.__version__,
+        "kernels": native.version(),
     }
 
 

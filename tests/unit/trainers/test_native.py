@@ -34,7 +34,7 @@ def threads(request: pytest.FixtureRequest) -> Iterator[int]:
     torch.set_num_threads(before)
 
 
-def assert_same(found: Sequence[Tensor], expected: Sequence[Tensor], digits: float = 1e-5) -> None:
+def assert_same(found: Sequence[Tensor], expected: Sequence[Tensor], *, digits: float = 1e-5) -> None:
     """Up to rounding: `digits` of the largest number."""
     for one, two in zip(found, expected, strict=True):
         assert one.shape == two.shape
@@ -121,9 +121,10 @@ def test_a_graph_layer(batch: int, nodes: int, k: int, threads: int) -> None:
 def test_a_transformer_layer(batch: int, nodes: int, heads: int, inner: int, threads: int) -> None:
     torch.manual_seed(0)
     width, unit = 2 * native.number("panel"), native.number("lanes")
-    sizes = {"d_model": width, "nhead": heads, "dim_feedforward": inner * unit, "dropout": 0.0}
-    plain = nn.TransformerEncoderLayer(**sizes, batch_first=True)
-    fast = NativeEncoderLayer(**sizes, batch_first=True)
+    plain, fast = (
+        layer(width, heads, inner * unit, dropout=0.0, batch_first=True)
+        for layer in (nn.TransformerEncoderLayer, NativeEncoderLayer)
+    )
     for norm in (plain.norm1, plain.norm2):
         nn.init.normal_(norm.weight), nn.init.normal_(norm.bias)
     fast.load_state_dict(plain.state_dict())
