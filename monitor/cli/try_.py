@@ -9,8 +9,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
-from typing import TYPE_CHECKING
+from types import FrameType
+from typing import TYPE_CHECKING, NoReturn
 
 from monitor.cli.launch import command_words, launch_environment
 from monitor.experiments.recipes import recipe_of, write_config
@@ -110,6 +112,7 @@ def _study(args: argparse.Namespace, words: list[str], options: Options) -> Answ
 
     environment = launch_environment(NAME)
     environment.pop("GPUMON_RUN_NAME")
+    _stop_tidily()
     runner = Runner(words, environment, args.isolate)
     try:
         _say(f"gpumon try: {runner.isolation.sentence}")
@@ -121,6 +124,17 @@ def _study(args: argparse.Namespace, words: list[str], options: Options) -> Answ
     finally:
         runner.close()
         _clear_line()
+
+
+def _stop_tidily() -> None:
+    """Being asked to end, or losing the terminal, is no reason to leave a trial or its files behind."""
+
+    def stop(number: int, frame: FrameType | None) -> NoReturn:
+        raise KeyboardInterrupt
+
+    for name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), stop)
 
 
 def _clear_line() -> None:

@@ -21,8 +21,8 @@ from .slope import LEAST_BLOCKS, Point, quick_error, slope
 
 NAME = "delays"
 """In the meta of a run: what is known of each place, see `Found.as_meta`."""
-KNOWN = 0.05
-"""A choice: a slope with this standard error is known, and its place left alone."""
+KNOWN = 0.03
+"""A choice: a slope with this standard error is known to a tenth, and its place left alone."""
 EVERY_STEP = 0.1
 """A choice: what marks on a device may cost while it is probed; with less they would pause now and then."""
 DIGITS = 4

@@ -10,6 +10,7 @@ down), by much the same whether the sleep was long or short: what both have in c
 
 from __future__ import annotations
 
+import math
 import random
 import statistics
 from collections import deque
@@ -33,14 +34,15 @@ OFTEN = 0.9
 """A choice: a place that is passed in fewer of the steps makes no blocks."""
 LONG_NS = 2_000_000
 OF_STEP = 0.2
-"""A choice: a long delay is two milliseconds, or twice what steps differ by themselves; in quick loops this
-part of a step. Enough to be seen beside the noise, too little to use up what hides it."""
-OF_NOISE = 2.0
-SHORT = 0.25
-"""A choice: a short delay, as a part of the long one. Less would be no sleep of the same kind."""
+"""A choice: a long delay is two milliseconds, or three times what steps differ by themselves; in quick loops
+this part of a step. Enough to be seen beside the noise, too little to use up what hides it."""
+OF_NOISE = 3.0
+SHORT = 0.1
+"""A choice: a short delay, as a part of the long one. The shorter it is, the more of what may be spent goes
+to the long ones, which tell; none at all would not cost what every sleep does."""
 FIRST_STEP = 10
 """Warm-up is over."""
-REMEMBERED = 64
+REMEMBERED = 120
 MAD = 1.4826
 """Makes the median absolute deviation one of a normal distribution."""
 
@@ -120,6 +122,8 @@ class Plan:
         block.delayed(self._number, ns)
 
     def _begin(self, now: int) -> None:
+        if self._spent > self._budget * (now - self._began):
+            return
         block = self._half or self._new_pair()
         if block is None or self._spent + BLOCK * block.delay_ns > self._budget * (now - self._began):
             return
@@ -144,6 +148,11 @@ class Plan:
 
     def length_ns(self) -> int:
         """Of a long delay now."""
-        typical = statistics.median(self._periods)
-        noise = MAD * statistics.median(abs(one - typical) for one in self._periods)
-        return int(min(OF_STEP * typical, max(LONG_NS, OF_NOISE * noise)))
+        return int(min(OF_STEP * statistics.median(self._periods), max(LONG_NS, OF_NOISE * self._noise())))
+
+    def _noise(self) -> float:
+        """What steps differ by, as a block sees it: stalls that come often count, a checkpoint does not."""
+        periods, size = list(self._periods), BLOCK - SETTLE
+        blocks = [sum(periods[at : at + size]) / size for at in range(0, len(periods) - size + 1, size)]
+        middle = statistics.median(blocks)
+        return MAD * math.sqrt(size) * statistics.median(abs(one - middle) for one in blocks)

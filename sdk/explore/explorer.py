@@ -123,6 +123,7 @@ class Explorer:
 
     def _give_up(self) -> None:
         """Something has raised: everything is taken back, and the training goes on as it was."""
+        self._keep_given()
         self.notes.append(f"{self._trouble.why}; every setting was taken back")
         for flip in (*([self._now.stop] if self._now is not None else []), lambda: self._switch(False)):
             attempt(self._trouble, flip)
@@ -153,7 +154,7 @@ class Explorer:
                 self._kept[one.label] = one.flip
 
     def _take_back(self) -> None:
-        self._kept, self._given = {}, self._given and ()
+        self._kept, self._given = {}, None if self._given is None else ()
 
     def _slow_step(self) -> float:
         """Seconds of a step without the settings, as far as is known."""

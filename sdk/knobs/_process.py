@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import os
+from collections.abc import Callable
 from typing import Any
 
 from ..auto.patch import replace
@@ -31,24 +33,30 @@ class Threads(Number):
         return self._switch(place, value, outcome)
 
     def _switch(self, place: Place, value: int, outcome: Outcome) -> Flip:
-        change, process, is_on = place.torch.set_num_threads, os.getpid(), False
-        asked = place.torch.get_num_threads()
+        """Several counts may be tried in one process: each goes back to what it found."""
+        torch, heard, process = place.torch, place.torch.set_num_threads, os.getpid()
+        change: Callable[[int], None] = inspect.unwrap(heard)
+        found, is_on = torch.get_num_threads(), False
 
-        def ask(count: int) -> Any:
-            nonlocal asked
-            if os.getpid() != process:  # a loader's worker asks for one thread, and is to have one
-                return change(count)
-            asked = count
+        def ask(count: int) -> None:
+            nonlocal found
+            if os.getpid() != process or not is_on:  # a loader's worker asks for one thread, and has one
+                heard(count)
+            else:
+                found = count
+                say(count)
+
+        def say(count: int) -> None:
             (outcome.already if count == value else outcome.applied)(f"{count} → {value}")
-            return None if is_on else change(count)
 
         def flip(on: bool) -> None:
-            nonlocal is_on
+            nonlocal found, is_on
+            found = torch.get_num_threads() if on and not is_on else found
             is_on = on
-            change(value if on else asked)
+            change(value if on else found)
 
-        (outcome.already if asked == value else outcome.applied)(f"{asked} → {value}")
-        replace(place.torch, "set_num_threads", lambda original: ask)
+        say(found)
+        replace(torch, "set_num_threads", lambda original: ask)
         return flip
 
 

@@ -102,7 +102,8 @@ def test_in_a_copy_of_the_folder(bench: Bench) -> None:
     bench.check_untouched()
 
 
-def test_ctrl_c_gives_the_results_so_far_and_leaves_nothing(bench: Bench) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_ctrl_c_gives_the_results_so_far_and_leaves_nothing(bench: Bench, number: signal.Signals) -> None:
     options = ("--set", "gc.freeze=on", "--blocks", "50")
     child = subprocess.Popen(
         bench.command(PLAIN, *options), cwd=bench.folder / "work", env=bench.environment(), text=True,
@@ -112,7 +113,7 @@ def test_ctrl_c_gives_the_results_so_far_and_leaves_nothing(bench: Bench) -> Non
     for line in child.stderr:
         if line.startswith("3/"):
             break
-    child.send_signal(signal.SIGINT)
+    child.send_signal(number)
     out, _ = child.communicate(timeout=PATIENCE)
     assert child.returncode == 130
     assert "Interrupted: these are the results so far." in out
