@@ -1,4 +1,4 @@
-"""What programs of real users have shown: each was judged wrongly once, by facts as in these cases."""
+"""What ordinary programs have shown: each was judged wrongly once, by facts as in these cases."""
 
 from __future__ import annotations
 
