@@ -18,8 +18,8 @@ from tests.benchmarks.price.catalog import Program
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 KEPT_MEMORY = {"MALLOC_TRIM_THRESHOLD_": str(1 << 30), "MALLOC_MMAP_THRESHOLD_": str(1 << 30)}
-"""For bare and watched runs alike. Otherwise glibc gives memory back to the kernel or keeps it as the layout of
-the heap happens to be, and two bare runs of a program differ by a third of their page faults."""
+"""For bare and watched runs alike. Otherwise glibc gives memory back to the kernel or keeps it as the layout
+of the heap happens to be, and two bare runs of a program differ by a third of their page faults."""
 TOOLS = ("bare", "gpumon", "sdk", "traceml", "wandb")
 """`sdk` is gpumon without the watching process and the report: to find a cost, not for the table."""
 
