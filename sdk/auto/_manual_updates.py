@@ -62,7 +62,7 @@ class _Leaf:
         tensor = self._tensor()
         if tensor is not None:
             self._version, self._gradient = tensor._version, _gradient(tensor)
-            self._values = _values(tensor)
+            self._values = first_values(tensor)
 
     def has_changed(self) -> bool:
         tensor = self._tensor()
@@ -70,7 +70,7 @@ class _Leaf:
             return False
         if tensor._version != self._version or _gradient(tensor) != self._gradient:
             return True
-        return self._values is not None and _values(tensor) != self._values
+        return self._values is not None and first_values(tensor) != self._values
 
 
 def _gradient(tensor: Any) -> int:
@@ -78,7 +78,7 @@ def _gradient(tensor: Any) -> int:
     return -1 if tensor.grad is None else int(tensor.grad._version)
 
 
-def _values(tensor: Any) -> list[Any] | None:
+def first_values(tensor: Any) -> list[Any] | None:
     """The first values, if reading them does not wait for a device."""
     if tensor.device.type != "cpu" or tensor.is_sparse:
         return None

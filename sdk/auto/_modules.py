@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _QUIET_STEPS = 3
 """Chosen: after this many steps without a new module, all are known."""
-_UNNAMED, _LATER_STEPS, _LATER_LOOKS, _LATER_CALLS = 0.1, 64, 4, 20_000
+_UNNAMED, _LATER_STEPS, _LATER_LOOKS, _LATER_CALLS = 0.1, 64, 2, 20_000
 """Chosen: if this share of the time is between the steps, modules called there may have come later (an
 average of the weights that is evaluated). Then we look again, for so many steps, so many times, and each time
 at so many calls and returns at most: a loop of many small calls would notice more."""
@@ -94,11 +94,6 @@ class OutermostModules:
         """Look for modules in the next steps."""
         self._quiet, self._quiet_steps, self._left = 0, _QUIET_STEPS, 0
         self._steps.learning = self._code is not None
-
-    @property
-    def looks_later(self) -> bool:
-        """Whether what is found now was not called in the first steps."""
-        return self._later > 0
 
     def look_again(self) -> None:
         """About once a second: look for more where much of the time since then has no name."""

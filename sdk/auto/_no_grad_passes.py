@@ -11,6 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from ..core.phases import FORWARD, VALIDATE
+from ._manual_updates import first_values
 
 if TYPE_CHECKING:
     from ._recognizer import StepRecognizer
@@ -32,8 +33,8 @@ class PassesWithoutGradients:
         self._recorder = steps.recorder
         self._inside = 0
         self._draws = False
-        self._seen: dict[int, tuple[int, bool]] = {}
-        """Untrained module → the step of its last call, and whether it is called in about every step."""
+        self._seen: dict[int, tuple[int, tuple[int, Any], bool]] = {}
+        """Untrained module → the step of its last call, its state then, and whether it was tried out."""
         self.rollout = -1
         """Id of the phase `rollout`, once there is one."""
 
@@ -75,16 +76,17 @@ class PassesWithoutGradients:
         first = next(iter(module.parameters()), None)
         if not steps.stepped or first is None or steps.optimizers.trains(first):
             return False
-        return self._comes_in_every_step(module)
+        return not self._is_tried_out(module, first)
 
-    def _comes_in_every_step(self, module: Any) -> bool:
-        """A teacher or a target network does. An average of the weights that is tried out now and then does
-        not."""
-        now = self._recorder.steps
-        last, before = self._seen.get(id(module), (now, not self._steps.modules.looks_later))
-        every = before if now == last else now - last <= _OFTEN
-        self._seen[id(module)] = now, every
-        return every
+    def _is_tried_out(self, module: Any, first: Any) -> bool:
+        """An average of the weights is called now and then and has changed meanwhile. A target network
+        changes, too, but is called in every step; a teacher or a reference never changes."""
+        now, state = self._recorder.steps, (first._version, first_values(first))
+        last, before, tried = self._seen.get(id(module), (now, state, False))
+        if now != last:
+            tried = now - last > _OFTEN and state != before
+        self._seen[id(module)] = now, state, tried
+        return tried
 
     def _phase_of(self, module: Any) -> int:
         """A model is playing if an environment is imported, or if actions are drawn from its output."""

@@ -96,7 +96,7 @@ class Recorder(Core):
     __slots__ = (
         "__weakref__", "_compiled", "_device", "_empty", "_epoch", "_folded", "_graphs", "_last",
         "_listener", "_scratch", "_warm", "errors", "limit", "names", "next_profile",
-        "next_sample", "relabelled", "totals", "writer",
+        "next_sample", "relabelled", "sampled", "totals", "writer",
     )  # fmt: skip
 
     def __init__(self, listener: Listener | None = None) -> None:
@@ -115,8 +115,10 @@ class Recorder(Core):
         self.limit = NEVER
         """`gpumon analyze` limits the steps: at the limit, the script ends as if by `sys.exit()`."""
         self.next_sample = self.next_profile = NEVER
+        self.sampled = False
+        """Whether samples are being taken."""
         self.relabelled: list[Relabelled] = []
-        """In sampled steps, since the samples were last evaluated."""
+        """While they were, since they were last evaluated."""
         self.words[ring.H_LIVE] = LIVE[OTHER] | self.phase_began
         _made[:] = [made for made in _made if made() is not None]
         _made.append(weakref.ref(self))
@@ -265,7 +267,7 @@ class Recorder(Core):
 
     def relabel(self, phase: int) -> None:
         """The open phase has been `phase` all along."""
-        if self._scratch[W_FLAGS] & ring.F_SAMPLED:
+        if self.sampled:
             self.relabelled.append(Relabelled(self.phase_began, clock(), phase))
         self.current = phase
         self._device.relabel(phase)

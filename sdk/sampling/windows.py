@@ -113,7 +113,7 @@ class SamplingWindows:
             self._recorder.relabelled = []
             self._profiled, self._told = False, 0
         self._usual = duration
-        self._open = self._sampling = True
+        self._open = self._sampling = self._recorder.sampled = True
         self._steps = 0
         self._recorder.flag_next(ring.F_SAMPLED)
         self._switches.window_begins(steps)
@@ -135,7 +135,7 @@ class SamplingWindows:
         if self._hotspots.running and self._steps < WINDOW_STEPS:
             return
         if self._sampling:
-            self._sampling = False
+            self._sampling = self._recorder.sampled = False
             self._hotspots.stop()
             self._switches.window_ends(steps, self._hotspots.samples)
         if not self._profiled:
@@ -164,7 +164,7 @@ class SamplingWindows:
             self._recorder.spent_ns += time.monotonic_ns() - began  # no mark timed it
 
     def _close_window(self) -> None:
-        self._open = self._sampling = False
+        self._open = self._sampling = self._recorder.sampled = False
         self._profile.stop()
         self._hotspots.stop()
         samples = self._hotspots.samples

@@ -87,7 +87,7 @@ def _called_at(spot: Hotspot) -> str:
 
 def _remedy(spot: Hotspot, name: str) -> str:
     place = _called_at(spot)
-    called = f", called at {place}" if place != spot.place else ""
+    called = f", called at {place}," if place != spot.place else ""
     shown = f"`{name}`" if spot.constant else name
     return (
         f"Compute {shown}{called} once before the loop and reuse the result; inside a model keep it with "

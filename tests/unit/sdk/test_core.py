@@ -207,6 +207,10 @@ def recognizer(module: Any, core: Any) -> Any:
         def begin_at_open_phase(self) -> None:
             core.calls.append(("begin_at_open_phase", 0))
 
+        def tail_ended(self) -> None:
+            core.calls.append(("tail_ended", 0))
+            self.tail = False
+
         def unusual_call(self, one: Any) -> bool:
             core.calls.append(("unusual_call", one is MODEL))
             if core.raises is not None:

@@ -141,6 +141,7 @@ class Recorder:
     next_sample = spent_ns = 0
     names = PhaseNames()
     relabelled: Any = ()
+    sampled = False
 
     def flag_next(self, flag: int) -> None:
         return
