@@ -79,8 +79,8 @@ answer = {"names": sorted(run.data.metrics), "own": len(client.get_metric_histor
 
 
 def python_with(library: str) -> str:
-    """The first Python that has it: the one named, the one of `python -m tests.frameworks`, ours. One that has
-    it and cannot import it is not passed over."""
+    """The first Python that has it: the one named, the one of `python -m tests.frameworks`, ours. One that
+    has it and cannot import it is not passed over."""
     given = os.environ.get("GPUMON_FRAMEWORKS_PYTHON")
     for python in filter(None, (given, str(FOLDER / "bin" / "python"), sys.executable)):
         code = f"import importlib.util as u, sys; sys.exit(u.find_spec({library!r}) is None)"
