@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 from monitor.catalog.dossier import Dossier
 from monitor.document import charts, scale
-from monitor.document.charts import Note, Shape
+from monitor.document.charts import Look, Note, Shape
 from monitor.document.markup import Markup, join, tag
 from monitor.document.parts import ORDER, paint, section, table, toggled, toggles
 from monitor.document.timed import across, plain_line, timed, windows_told
-from monitor.language import word
+from monitor.language import said, word
 from monitor.model import criticality, phase_names
 from monitor.model.account import Account, Spent
+from monitor.model.distribution import Distribution
 from monitor.model.run import Run, Window
 from monitor.model.since_start import points
 from monitor.model.units import number, percent, seconds, small_percent, visible, whole
@@ -222,10 +223,24 @@ def distribution(dossier: Dossier) -> Markup | None:
     beyond = f"; {whole(spread.longer)} longer ones are not in the picture" if spread.longer else ""
     return section(
         "How step times are spread",
-        charts.chart([Shape(blocks, "bins")], axis, up, "number of steps by their time", notes=_apart(notes)),
+        charts.chart(
+            [Shape(blocks, "bins")],
+            axis,
+            up,
+            "number of steps by their time",
+            notes=_apart(notes),
+            looks=_bins_told(spread, axis),
+        ),
         _stalls(dossier.run),
         note=f"{whole(spread.steps)} steps, time on a logarithmic scale{beyond}",
     )
+
+
+def _bins_told(spread: Distribution, axis: scale.Scale) -> Iterator[Look]:
+    for one in spread.bins:
+        if one.count:
+            told = f"{seconds(one.low)} – {seconds(one.high)}\n{said(f'{whole(one.count)} steps')}"
+            yield Look(axis.place(one.low), axis.place(one.high), told)
 
 
 def _apart(notes: list[Note], least: float = 0.14) -> list[Note]:

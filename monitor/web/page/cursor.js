@@ -27,7 +27,7 @@ function place(element, left, top, width, height) {
 
 function look(chart, at) {
   const own = lookAt(chart, at);
-  if (!own) return leave();
+  if (!own) return hide();
   pointed = { chart, at };
   const others = [...document.querySelectorAll("svg.chart[data-from]")].filter((one) => one !== chart && one.dataset.from === chart.dataset.from && inView(one));
   const told = others.map((one) => lookAt(one, at)).filter(Boolean).map(([, , text]) => text.split("\n").slice(1).join("\n"));
@@ -48,11 +48,17 @@ function ruled(chart, at) {
   place(lines.get(chart), left + at * width, top, 1, height);
 }
 
-function leave() {
-  pointed = grabbed = null;
+function hide() {
+  pointed = null;
   for (const line of lines.values()) line.remove();
   lines.clear();
-  box.style.display = chosen.style.display = "none";
+  box.style.display = "none";
+}
+
+function leave() {
+  hide();
+  grabbed = null;
+  chosen.style.display = "none";
 }
 
 // What moved below the pointer is another moment, or another chart.
@@ -95,6 +101,7 @@ document.addEventListener("pointermove", (event) => {
   const chart = grabbed ? grabbed.chart : event.target.closest && event.target.closest("svg.chart");
   if (!chart) return pointed && document.activeElement !== pointed.chart ? leave() : undefined;
   const at = within(chart, event.clientX);
+  if (grabbed && !event.buttons) return leave(); // let go outside the window
   if (grabbed) drag(at);
   return look(chart, at);
 });

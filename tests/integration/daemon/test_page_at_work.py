@@ -25,6 +25,17 @@ SELECT = """() => {
   getSelection().selectAllChildren(document.querySelector("#runs h3"));
   return getSelection().toString();
 }"""
+MANY = """() => {
+  const many = [...Array(30).keys()].map((at) => ({ ...newest.runs[0], id: `many-${at}` }));
+  const current = { rank: 0, phase: "data", seconds: 75 };
+  const stuck = { ...many[0], state: "stalled", condition: "stalled", current };
+  draw({ ...newest, runs: [...many.slice(1), stuck] });
+  const [first, ...others] = document.querySelectorAll("#runs article");
+  const state = first.querySelector(".end");
+  const curves = document.querySelectorAll("#runs svg").length;
+  return [others.length + 1, curves, state.textContent, state.className];
+}"""
+"""Thirty runs, one of which hangs: how many are shown, their curves, and what is said of the first."""
 LONG_MS = 60_000
 """For a machine under load; normally nothing waits this long."""
 
@@ -95,6 +106,7 @@ def test_a_reader_keeps_what_they_have_selected(tmp_path: Path, browser: Any) ->
             steps = tab.page.inner_text(STEPS)
             wait_for(lambda: tab.page.inner_text(STEPS) != steps)
             assert tab.page.evaluate("getSelection().toString()") == first == "toy"
+            assert tab.page.evaluate(MANY) == [30, 0, "hung for 1 min 15 s", "bad end"]
             assert "1 live run" in tab.page.title() and "of 8 GPUs working" in tab.page.inner_text("#wall")
             assert tab.complaints == []
         finally:

@@ -125,6 +125,9 @@ def test_a_reader_who_points_is_told_the_figures_of_that_moment() -> None:
     assert "20.5 s, step 201\nmedian 100 ms\np95 200 ms" in told
     assert any(text.endswith("GPU use 40 %") for text in told)
     assert "set-up: before the first step" in told
+    assert sum(text.endswith(" steps") and " – " in text for text in told) > 2, (
+        "and how many steps took how long"
+    )
 
 
 def test_a_gap_says_nothing_and_a_crowd_is_thinned() -> None:

@@ -57,6 +57,27 @@ def test_two_texts_side_by_side_are_parted_where_both_are_known() -> None:
     assert language.said("Do the work of a b once for all now") == "现在一次性做a b 的工作"
 
 
+def test_a_quantity_is_no_part_of_the_text_behind_it() -> None:
+    """GIVEN "0 memory", which another template knows THEN the title is still parted behind its number."""
+    words = Catalogue(
+        {"GPU {} {}": "GPU {:n} {:t}", "memory in use": "显存占用", "{} memory": "{} 内存", "in use": "在用"}
+    )
+    assert words.sentences("GPU 0 memory in use") == "GPU 0 显存占用"
+
+
+def test_a_hole_does_not_swallow_the_next_sentence() -> None:
+    words = Catalogue(
+        {
+            "It sleeps {}{}": "睡眠 {:n}{:t}",
+            ", most of it at {}": "，多在 {}",
+            " Fixing it gives {}.": " 修复得 {:t}。",
+        }
+    )
+    assert words.sentences("It sleeps 5 ms, most of it at `a` (b.py:1). Fixing it gives ×2.") == (
+        "睡眠 5 ms，多在 `a` (b.py:1)。修复得 ×2。"
+    )
+
+
 def test_sentences_after_one_another() -> None:
     assert language.said("120 steps; no run matches") == "120 步；没有匹配的运行"
     assert language.said("Price: memory. Nobody knows this one.") == "代价：内存。Nobody knows this one."
