@@ -236,9 +236,18 @@ def main() -> None:
         else:
             print(wish.code, file=sys.stderr)
     except BaseException as error:  # noqa: BLE001 — as Python does
-        sys.excepthook(type(error), error, error.__traceback__)
+        _tell(error)
         code = -signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1
     end(code)
+
+
+def _tell(error: BaseException) -> None:
+    """As Python does with what nobody has caught; without the frames of this file."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
+        trace = trace.tb_next
+    sys.last_type, sys.last_value, sys.last_traceback = type(error), error, trace
+    sys.excepthook(type(error), error.with_traceback(trace), trace)
 
 
 def end(code: int) -> None:
