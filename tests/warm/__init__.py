@@ -15,13 +15,14 @@ import atexit
 import functools
 import marshal
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).parent
+ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1"}
+"""Now, before any test changes its own."""
 READ_AT_START = (
     "ATEN", "DNNL", "GPUMON_STANDIN", "KMP", "LD_", "MALLOC", "MKL", "OMP", "ONEDNN", "OPENBLAS", "PYTHON",
     "TORCH_",
@@ -50,23 +51,20 @@ def python_with_device() -> str:
 
 def _python(extra: dict[str, str]) -> str:
     folder = Path(tempfile.mkdtemp(prefix="gpumon-warm-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    environment = {k: v for k, v in os.environ.items() if k not in READ_LATER} | {"OMP_NUM_THREADS": "1"}
-    kept = {
-        k: v for k, v in (environment | extra).items() if k.startswith(READ_AT_START) and k not in READ_LATER
-    }
+    environment = {k: v for k, v in (ENVIRONMENT | extra).items() if k != "PYTHONPATH"}
+    kept = {k: v for k, v in environment.items() if k.startswith(READ_AT_START) and k not in READ_LATER}
     known = (sys.executable, str(folder / "socket"), kept, READ_AT_START, READ_LATER)
     (folder / "known").write_bytes(marshal.dumps(known))
     executable = folder / "python"
     executable.write_text(f"#!{sys.executable} -IS\n" + (HERE / "client.py").read_text(), encoding="utf-8")
     executable.chmod(0o755)
-    extra.pop("PYTHONPATH", None)
-    _serve(folder, environment | extra, str(executable))
+    _serve(folder, environment, str(executable))
     return str(executable)
 
 
 def _serve(folder: Path, environment: dict[str, str], executable: str) -> None:
-    """Start the server and wait until it listens. It ends when its stdin does, that is, with this process."""
+    """Start the server and wait until it listens. It ends when its stdin does, that is, with this process,
+    and takes the folder with it."""
     server = subprocess.Popen(
         [sys.executable, "-P", str(HERE / "server.py"), str(folder / "socket"), executable],
         env=environment,

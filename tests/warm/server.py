@@ -15,6 +15,7 @@ import marshal
 import os
 import runpy
 import select
+import shutil
 import signal
 import socket
 import sys
@@ -74,11 +75,13 @@ class Server:
     """`run` returns in every forked process, with what it is to run; in the server it does not return."""
 
     def __init__(self, path: str) -> None:
+        self._folder = os.path.dirname(path)
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(path)
         self._listener.listen(64)
         self._woken, self._wake = os.pipe()
         os.set_blocking(self._wake, False)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the tests end it
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
         signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
         self._clients: dict[int, socket.socket | None] = {}
@@ -90,6 +93,7 @@ class Server:
             waiting = [0, self._woken, self._listener, *clients]
             for ready in select.select(waiting, [], [])[0]:
                 if ready == 0:
+                    shutil.rmtree(self._folder, ignore_errors=True)
                     os._exit(0)
                 elif ready is self._listener:
                     if asked := self._start(self._listener.accept()[0]):
@@ -132,6 +136,7 @@ class Server:
     def _forget(self, client: socket.socket) -> None:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         for one in (self._listener, client, *self._clients.values()):
             if one is not None:
                 one.close()
@@ -236,9 +241,18 @@ def main() -> None:
         else:
             print(wish.code, file=sys.stderr)
     except BaseException as error:  # noqa: BLE001 — as Python does
-        sys.excepthook(type(error), error, error.__traceback__)
+        _tell(error)
         code = -signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1
     end(code)
+
+
+def _tell(error: BaseException) -> None:
+    """As Python does with what nobody has caught; without the frames of this file."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
+        trace = trace.tb_next
+    sys.last_type, sys.last_value, sys.last_traceback = type(error), error, trace
+    sys.excepthook(type(error), error.with_traceback(trace), trace)
 
 
 def end(code: int) -> None:

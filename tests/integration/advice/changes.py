@@ -78,17 +78,13 @@ except ImportError:
 steps, *scripts = sys.argv[1:]
 _losses = []
 _backward = torch.Tensor.backward
-def _end():
-    sys.stdout.flush()
-    with open(sys.argv[0] + ".losses", "w") as out:
-        json.dump(_losses, out)
-    os._exit(0)
 def _watched(self, *args, **kwargs):
     _losses.append(float(self.detach()))
     if len(_losses) > int(steps):
         _end()
     return _backward(self, *args, **kwargs)
 def _end():
+    sys.stdout.flush()
     with open(sys.argv[0] + ".losses", "w") as out:
         json.dump(_losses, out)
     os._exit(0)

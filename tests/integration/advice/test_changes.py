@@ -66,6 +66,8 @@ def test_a_change_that_is_shown_can_be_applied_and_does_what_it_says(name: str, 
 @pytest.mark.slow
 def test_changes_are_shown() -> None:
     """Of the scripts that ran before this test, at least every other one, whatever the load."""
+    if not CHANGED:
+        pytest.skip("no script ran before this test")
     assert sum(CHANGED.values()) >= len(CHANGED.keys() - WORDS_ONLY) / 2, CHANGED
 
 

@@ -13,7 +13,7 @@ import pytest
 from monitor.cli.main import main
 from monitor.model.errors import EXIT_OK
 from tests import device, warm
-from tests.conftest import wait_for
+from tests.conftest import PATIENCE, wait_for
 from tests.device import Speeds
 from tests.rings import trainer_rings
 
@@ -43,7 +43,7 @@ def test_a_launch_bound_run_is_named(
         assert main(["profile", "last", "--steps", "4", "--json", "-o", str(target)]) == EXIT_OK
     finally:
         stop.touch()
-        job.wait(timeout=120)
+        job.wait(timeout=PATIENCE)
     answer = json.loads(capsys.readouterr().out)["diagnosis"]
     (report,) = answer["reports"]
     assert report["steps"]["in_window"] == 4 and report["kernels"] and report["host_recorded"]

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from monitor.cli.main import COMMANDS
-from tests.conftest import require_program
+from tests.conftest import PATIENCE, require_program
 from tests.integration.runs.processes import ROOT
 from tests.integration.runs.test_commands import environment, gpumon
 from tests.integration.runs.test_commands import place as place  # the fixture
@@ -39,7 +39,7 @@ def on_a_terminal(place: Path, columns: int, *words: str, seen: tuple[bytes, Pat
         written += part
         if seen is not None and seen[0] in written:
             seen[1].touch()
-    assert child.wait(timeout=60) == 0
+    assert child.wait(timeout=PATIENCE) == 0
     os.close(ours)
     return written.decode().replace("\r\n", "\n")
 
@@ -144,7 +144,9 @@ def test_bash_completes_commands_and_options(place: Path) -> None:
     script = gpumon(place, "completion", "bash").stdout
     ask = 'COMP_WORDS=(gpumon {0}); COMP_CWORD={1}; _gpumon; echo "${{COMPREPLY[@]}}"\n'
     asked = script + ask.format("rep", 1) + ask.format("report --o", 2) + ask.format("help inp", 2)
-    done = subprocess.run([require_program("bash"), "-c", asked], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [require_program("bash"), "-c", asked], capture_output=True, text=True, timeout=PATIENCE
+    )
     assert done.stdout.splitlines()[:2] == ["report", "--output"] and done.stderr == ""
 
 

@@ -12,7 +12,7 @@ import pytest
 from monitor.comparison.compare_runs import compare
 from monitor.document.compare_page import compare_page
 from monitor.document.run_page import run_page
-from tests.conftest import require_program
+from tests.conftest import PATIENCE, require_program
 from tests.unit.document import made
 from tests.unit.store import made as stored
 
@@ -56,7 +56,7 @@ def shown(folder: Path, page: str) -> tuple[list[dict[str, int]], str]:
         "--dump-dom",
         around.as_uri(),
     ]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE)
     body = done.stdout.partition("<body>")[2].partition("</body>")[0]
     console = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
     return json.loads(html.unescape(body)), "\n".join(console)

@@ -17,11 +17,11 @@ import pytest
 from monitor.cli.main import main
 from monitor.model.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE
 from sdk import ring
-from tests.conftest import wait_for
+from tests.conftest import PATIENCE, wait_for
 from tests.integration.sdk.scripts import ROOT, environment, start, write
 from tests.rings import read_ring
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 
 TRAIN = """
 import os, sys, time, torch
@@ -77,12 +77,12 @@ class Job:
 
     def end(self) -> str:
         self.say("stop")
-        _, errors = self.process.communicate(timeout=120)
+        _, errors = self.process.communicate(timeout=PATIENCE)
         return errors
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.communicate(timeout=60)
+        self.process.communicate(timeout=PATIENCE)
 
 
 @pytest.fixture(scope="module")
@@ -177,7 +177,7 @@ def test_ours_makes_way_for_the_scripts_own(job: Job) -> None:
     asked = command(job, "--steps", "1000", "-o", str(job.folder / "t.json"))
     wait_for(lambda: taking(job))
     job.say("record")
-    _, errors = asked.communicate(timeout=120)
+    _, errors = asked.communicate(timeout=PATIENCE)
     assert asked.returncode == EXIT_FAILED and "its own profiler" in errors
     assert "aten::linear" in names_of(its_own(job)) and left_behind(job) == []
 
@@ -186,7 +186,7 @@ def test_kill_9_in_a_window(job: Job) -> None:
     asked = command(job, "--steps", "1000", "-o", str(job.folder / "t.json"))
     wait_for(lambda: taking(job))
     job.process.kill()
-    _, errors = asked.communicate(timeout=120)
+    _, errors = asked.communicate(timeout=PATIENCE)
     assert asked.returncode == EXIT_FAILED and "ended without answering" in errors
     assert left_behind(job) == []
 
@@ -195,7 +195,7 @@ def test_a_run_that_ends_in_a_window_says_so(job: Job) -> None:
     asked = command(job, "--steps", "1000", "-o", str(job.folder / "t.json"))
     wait_for(lambda: taking(job))
     assert job.end() == ""
-    _, errors = asked.communicate(timeout=120)
+    _, errors = asked.communicate(timeout=PATIENCE)
     assert asked.returncode == EXIT_FAILED and "ended before the window" in errors
     assert left_behind(job) == []
 
@@ -205,7 +205,7 @@ def test_an_interrupt_withdraws_the_request(job: Job, number: signal.Signals) ->
     asked = command(job, "--steps", "1000", "-o", str(job.folder / "t.json"))
     wait_for(lambda: taking(job))
     asked.send_signal(number)
-    out, errors = asked.communicate(timeout=120)
+    out, errors = asked.communicate(timeout=PATIENCE)
     assert asked.returncode == EXIT_INTERRUPTED and "Traceback" not in errors and out == ""
     assert left_behind(job) == []
     head = read_ring(next(job.rings.glob("*.ring"))).header.head
@@ -230,7 +230,7 @@ def test_two_at_once(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["profile", "job", "-o", str(job.folder / "u.json")]) != EXIT_OK
     assert "being profiled already" in capsys.readouterr().err
     first.send_signal(signal.SIGINT)
-    first.communicate(timeout=60)
+    first.communicate(timeout=PATIENCE)
     assert left_behind(job) == []
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests import warm
+from tests.conftest import PATIENCE
 from tests.integration.sdk.scripts import AUTO, HEAD, environment, write
 
 FOLDS = (
@@ -43,7 +44,7 @@ def reported(directory: Path, folder: Path, *command: str) -> tuple[str, dict[st
     front = [sys.executable, "-m", "monitor.cli.main", "run", "--json", str(target), "--"]
     env = environment(directory, XDG_STATE_HOME=str(folder), XDG_CONFIG_HOME=str(folder))
     done = subprocess.run(
-        [*front, *command], env=env, cwd=folder, capture_output=True, text=True, timeout=170
+        [*front, *command], env=env, cwd=folder, capture_output=True, text=True, timeout=PATIENCE
     )
     assert done.returncode == 0, done.stderr
     return done.stderr, json.loads(target.read_text())

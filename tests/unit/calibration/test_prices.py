@@ -163,6 +163,7 @@ def test_an_interpreter_that_cannot_measure_says_why(
         measure.measure(str(tmp_path / "nowhere"))
 
 
+@pytest.mark.slow
 def test_the_measurement_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
     monkeypatch.setattr(measure, "busy_share", lambda: 0.0)

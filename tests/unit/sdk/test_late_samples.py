@@ -109,6 +109,7 @@ def test_a_called_function_keeps_its_time() -> None:
     assert found["helped", line(helped, 3)] > 0.8 * found.total()
 
 
+@pytest.mark.slow
 def test_without_the_sampler_in_c_the_line_that_gave_the_lock_away_is_not_named() -> None:
     found = sampled(counted, FaulthandlerSampler, seconds=3)  # it is slow, and so takes all of them
     assert found["counted", line(counted, 4)] < 0.5 * found.total()

@@ -7,6 +7,8 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests import warm
 
 PROGRAM = """
@@ -42,6 +44,7 @@ print(json.dumps(found))
 """
 
 
+@pytest.mark.slow
 def test_rows_run_apart_and_agree(tmp_path: Path) -> None:
     done = subprocess.run(
         [warm.python(), "-c", PROGRAM, str(tmp_path), warm.python()],

@@ -50,6 +50,7 @@ def test_accumulated_small_batches_equal_one_large_batch_ragged_tail_included(tm
             assert torch.allclose(value, small.model.state_dict()[name], atol=1e-5), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rung", ["naive", "best"])
 @pytest.mark.parametrize("name", ["tcn", "reid"])
 def test_a_resumed_run_is_bit_equal_to_an_uninterrupted_one(name: str, rung: str, tmp_path: Path) -> None:
@@ -287,6 +288,7 @@ print(given_back, faults())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the setting is glibc's")
 def test_kept_memory_is_not_mapped_again() -> None:
     done = subprocess.run([sys.executable, "-c", PAGES], capture_output=True, text=True, check=True)

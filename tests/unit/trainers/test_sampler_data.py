@@ -82,6 +82,7 @@ def test_a_data_set_that_tells_nothing_is_one_sentence() -> None:
         describe([1, 2, 3])
 
 
+@pytest.mark.slow
 def test_it_is_imported_from_the_documents_path_too(tmp_path: Path) -> None:
     folder = str(Path(trainers.__file__).parent)
     code = "from datasets.cached_sampler import CachedModalAwarePKSampler as C; print(C.__name__)"
