@@ -231,7 +231,8 @@ def picture(ladder: Ladder, result: Figures, path: Path) -> None:
         axis.set_title(f"{kind}: times the naive rate", fontsize=10)
         axis.axvline(1, color="grey", linewidth=0.8)
         axis.margins(x=0.18)
-    figure.suptitle(f"{ladder.name}, default model and data, one CPU thread unless said otherwise", fontsize=11)
+    title = f"{ladder.name}, default model and data, one CPU thread unless said otherwise"
+    figure.suptitle(title, fontsize=11)
     figure.tight_layout()
     figure.savefig(path, dpi=110)
     plt.close(figure)
