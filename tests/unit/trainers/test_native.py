@@ -71,7 +71,9 @@ def test_the_lstm(batch: int, steps: int, columns: int, threads: int) -> None:
     fast, plain = lstm(layer, x), layer(x)[0]
     upstream = torch.randn_like(plain)
     assert torch.allclose(fast, plain, atol=2e-7 * 10)
-    assert_same(*(torch.autograd.grad(out, weights, upstream) for out in (fast, plain)))
+    gradients = [torch.autograd.grad(out, weights, upstream) for out in (fast, plain)]
+    assert_same(*gradients)
+    assert len({part.data_ptr() for part in gradients[0]}) == len(weights)  # clipping scales each in place
 
 
 @needs_compiler
