@@ -1,6 +1,6 @@
 /* The one product everything here is made of: a few rows times one or two vectors of columns, in registers.
 
-   Vectors are the compiler's own (GCC, Clang), as wide as the flags let them be; no instruction is named. */
+   Vectors are the compiler's own (GCC's), as wide as the flags let them be; no instruction is named. */
 
 #pragma once
 

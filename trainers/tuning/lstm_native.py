@@ -47,7 +47,8 @@ class Lstm(torch.autograd.Function):
 
         native.shared_out(batch, some)
         recurrent, to_gates, bias = sums.sum(0).T.split([hidden, columns, 1], dim=1)
-        return None, to_gates.contiguous(), recurrent.contiguous(), bias.flatten(), bias.flatten()
+        bias = bias.flatten()  # both biases have it, each in memory of its own: clipping scales in place
+        return None, to_gates.contiguous(), recurrent.contiguous(), bias, bias.clone()
 
 
 def _panels(weight: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from tests.benchmarks.trainers import left
 from tests.benchmarks.trainers.ladders import BEST, NAIVE, SETTLED_FOR_ALL, Ladder, not_measured
 
 Figures = dict[str, Any]
-COLOURS = ["#8fbf9f", "#2a9d5c", "#4a7ab5", "#9aa5b1"]
+COLOURS = ["#57b586", "#c2c9d1", "#8fbf9f", "#2a9d5c", "#4a7ab5", "#9aa5b1"]
 """Of the rows from the last to the first."""
 LATER = "not measured with this code yet"
 
@@ -219,19 +219,20 @@ def picture(ladder: Ladder, result: Figures, path: Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(1, len(result["kinds"]), figsize=(12, 2.6), sharey=True)
+    figure, axes = plt.subplots(1, len(result["kinds"]), figsize=(12, 3.2), sharey=True)
     for axis, (kind, found) in zip(axes, result["kinds"].items(), strict=True):
         rows = found["default"]["rows"][::-1]
         values = [row["ratio"] for row in rows]
         errors = [[v - row["interval"][0] for v, row in zip(values, rows, strict=True)],
                   [row["interval"][1] - v for v, row in zip(values, rows, strict=True)]]  # fmt: skip
-        labels = [row["label"].partition(":")[0] for row in rows]
+        labels = [row["label"].partition(":")[0].partition(" (")[0] for row in rows]
         bars = axis.barh(labels, values, xerr=errors, color=COLOURS[-len(rows) :])
         axis.bar_label(bars, [f"×{value:.2f}" for value in values], padding=6, fontsize=8)
         axis.set_title(f"{kind}: times the naive rate", fontsize=10)
         axis.axvline(1, color="grey", linewidth=0.8)
         axis.margins(x=0.18)
-    figure.suptitle(f"{ladder.name}, default model and data, one CPU thread", fontsize=11)
+    title = f"{ladder.name}, default model and data, one CPU thread unless said otherwise"
+    figure.suptitle(title, fontsize=11)
     figure.tight_layout()
     figure.savefig(path, dpi=110)
     plt.close(figure)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.benchmarks import trainers as benchmark
-from tests.benchmarks.trainers.ladders import LADDERS, defaults, settings
+from tests.benchmarks.trainers import left
+from tests.benchmarks.trainers.ladders import BEST, LADDERS, NAIVE, Ladder, defaults, settings
 from tests.benchmarks.trainers.slices import Part, Slices, fingerprint
 
 
@@ -52,16 +56,15 @@ def test_every_recipe_has_its_parts_on_both_kinds_of_cpu(tmp_path: Path) -> None
     assert "tom500-avx2-default" in names and "tcn-all-small" in names
 
 
-def test_a_page_is_written_when_the_default_sizes_are_there(tmp_path: Path) -> None:
-    # GIVEN figures of the default sizes, and nothing else
-    ladder = LADDERS[0]
+def default_figures(ladder: Ladder) -> dict[str, Any]:
+    """Of a recipe that is five times as fast in its best rung, half of that in products."""
     rates = [100.0, 200.0, 500.0, *(600.0 for _ in defaults(ladder)[3:])]
     rows = [
         {"label": row.label, "samples_per_second": rate, "data_samples_per_second": 1000.0,
          "ratio": rate / 100, "interval": [rate / 101, rate / 99]}
         for row, rate in zip(defaults(ladder), rates, strict=True)
     ]  # fmt: skip
-    figures = {
+    return {
         "machine": {"cpu": "a CPU"},
         "rows": rows,
         "on_in_best": ["fused"],
@@ -73,15 +76,61 @@ def test_a_page_is_written_when_the_default_sizes_are_there(tmp_path: Path) -> N
         "batch_size": 10,
         "all_cores": [3.9, 4.0, 4.1],
     }
-    all_parts = [
-        Part(part.name, part.code, lambda: figures, 1.0) for part in benchmark.parts_of(ladder, 1.0, tmp_path)
+
+
+def recipe_parts(ladder: Ladder, folder: Path) -> list[Part]:
+    figures = default_figures(ladder)
+    return [
+        Part(part.name, part.code, lambda: figures, 1.0) for part in benchmark.parts_of(ladder, 1.0, folder)
     ]
+
+
+def test_a_page_is_written_when_the_default_sizes_are_there(tmp_path: Path) -> None:
+    # GIVEN figures of the default sizes, and nothing else
+    ladder = LADDERS[0]
+    all_parts = recipe_parts(ladder, tmp_path)
     slices = Slices(tmp_path / "kept")
     assert slices.measure([part for part in all_parts if part.name.endswith("default")])
     # THEN the page has them, the goal is judged, and what is missing is called so
     assert benchmark.write(ladder, slices, all_parts, tmp_path)
     page = (tmp_path / "trainers_tcn.md").read_text(encoding="utf-8")
     assert "| ×4.0 | ×5.00 |" in page and page.count("not measured with this code yet") == 4
+    assert "With all cores for both, naive → best is ×4.00 (3.90–4.10)." in page
+    # AND it says what is left: half of 20 ms are products, so without the rest it would be ×10
+    assert "| 20.0 ms | 50% | 20% | 0% | 0% | 0% | 100% | ×10.00 | ×10.00 |" in page
+
+
+@pytest.mark.parametrize(
+    ("products", "operations", "reason"),
+    [(1.0, 1.0, "the products alone"), (0.1, 1.0, "neither limit"), (0.1, 4.0, "even the multiplications")],
+)
+def test_a_goal_that_was_missed_has_its_reason(products: float, operations: float, reason: str) -> None:
+    figures = default_figures(LADDERS[0])
+    rows = {row["label"]: row for row in figures["rows"]}
+    work = {"operations_a_sample": operations, "operations_a_second": 1000.0}
+    part = {**figures, "left": {"products": products}, "arithmetic": work}
+    part["left_facts"] = left.facts(part, rows[BEST], rows[NAIVE])
+    goal = {"what": "naive → best", "kind": "k", "least": 6.0, "ratio": 5.0, "met": False}
+    page = "\n".join(left.lines({"kinds": {"k": {"default": part}}, "goals": [goal]}))
+    assert f"- naive → best: ×5.00 of ×6.0; {reason}" in page
+
+
+def test_pages_are_written_anew_from_old_parts_and_say_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ladder = LADDERS[0]
+    all_parts, slices = recipe_parts(ladder, tmp_path), Slices(tmp_path / "kept")
+    # GIVEN nothing on file THEN the page stays
+    benchmark.rewrite(ladder, slices, all_parts, tmp_path)
+    assert "stays as it is: tcn-all-default, tcn-avx2-default not on file" in capsys.readouterr().out
+    # GIVEN one part of earlier code
+    old, new = (part for part in all_parts if part.name.endswith("default"))
+    assert slices.measure([replace(old, code="earlier"), new])
+    benchmark.rewrite(ladder, slices, all_parts, tmp_path)
+    # THEN both the command and the page name it
+    assert "of earlier code: tcn-all-default\n" in capsys.readouterr().out
+    page = (tmp_path / "trainers_tcn.md").read_text(encoding="utf-8")
+    assert "Measured with earlier code: tcn-all-default (" in page
 
 
 def test_another_recipe_or_size_is_other_code() -> None:

@@ -71,7 +71,9 @@ def test_the_lstm(batch: int, steps: int, columns: int, threads: int) -> None:
     fast, plain = lstm(layer, x), layer(x)[0]
     upstream = torch.randn_like(plain)
     assert torch.allclose(fast, plain, atol=2e-7 * 10)
-    assert_same(*(torch.autograd.grad(out, weights, upstream) for out in (fast, plain)))
+    gradients = [torch.autograd.grad(out, weights, upstream) for out in (fast, plain)]
+    assert_same(*gradients)
+    assert len({part.data_ptr() for part in gradients[0]}) == len(weights)  # clipping scales each in place
 
 
 @needs_compiler
@@ -139,7 +141,13 @@ def test_a_transformer_layer(batch: int, nodes: int, heads: int, inner: int, thr
     assert_same(*found, digits=1e-4)
 
 
-WIDE = {"tcn": {"channels": 32}, "sequence": {"hidden_size": 32}, "graph": {"hidden_channels": 64}}
+WIDE: dict[str, dict[str, int]] = {
+    "tcn": {"channels": 32},
+    "sequence": {"hidden_size": 32},
+    "graph": {"hidden_channels": 64},
+    "tom500": {"width": 16},
+    "reid": {"width": 16},
+}
 
 
 @needs_compiler
@@ -148,7 +156,18 @@ def test_training_gives_the_losses_of_the_naive_rung(recipe: str, tmp_path: Path
     fast = make(recipe, tmp_path, **WIDE[recipe], products="native")
     assert fast.recipe.on("native")
     naive = make(recipe, tmp_path, **WIDE[recipe], rung="naive")
-    assert fast.train_steps(8).losses == pytest.approx(naive.train_steps(8).losses, rel=2e-6)
+    # a batch norm over few pixels divides by what is left of a difference: rounding shows there
+    digits = 2e-6 if recipe in ("tcn", "sequence", "graph") else 1e-3
+    assert fast.train_steps(8).losses == pytest.approx(naive.train_steps(8).losses, rel=digits)
+
+
+@needs_compiler
+def test_recomputed_activations_give_the_same_losses(tmp_path: Path) -> None:
+    plain, spared = (
+        make("graph", tmp_path, hidden_channels=64, products="native", use_gradient_checkpoint=on)
+        for on in (False, True)
+    )
+    assert spared.train_steps(3).losses == plain.train_steps(3).losses
 
 
 @pytest.mark.parametrize("recipe", WIDE)
