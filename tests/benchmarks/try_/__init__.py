@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tests.benchmarks.diagnosis import rows
-from tests.benchmarks.try_.catalog import CASES
+from tests.benchmarks.try_.catalog import CASES, in_order
 from tests.benchmarks.try_.measure import Lengths, measure
 from tests.benchmarks.try_.report import line, page
 from tests.frameworks.environment import ROOT
@@ -42,7 +42,7 @@ def main(asked: Sequence[str] = ()) -> int:
     args = parser.parse_args(asked)
     began = time.monotonic()
     kept = {} if args.anew else _kept()
-    for name in args.only or CASES:
+    for name in args.only or in_order():
         if (name in kept and not args.quick) or time.monotonic() - began > args.budget:
             continue
         row = measure(CASES[name], QUICK if args.quick else LENGTHS)

@@ -67,10 +67,10 @@ def test_a_trainer_is_told_its_options() -> None:
 def test_what_is_not_clear_is_not_called_no_change() -> None:
     doubtful = msgspec.structs.replace(GOOD, ratio=Ratio(0.9, 0.4, 2.0))
     found = text(doubtful)
-    assert "   not clear ×0.9 (0.4–2.0), predicted" in found
+    assert "   not clear ×0.9" in found
     assert "runs with the same settings differ by about 35 %" in found
     settled = text(msgspec.structs.replace(GOOD, ratio=Ratio(1.0, 0.98, 1.02)))
-    assert "   no change ×1.0" in settled and "differ by about" not in settled
+    assert "   no change ×" in settled and "differ by about" not in settled
 
 
 def test_interrupted_before_anything_was_clear() -> None:
