@@ -84,7 +84,7 @@ class PassesWithoutGradients:
         now, state = self._recorder.steps, (first._version, first_values(first))
         last, before, tried = self._seen.get(id(module), (now, state, False))
         if now != last:
-            tried = now - last > _OFTEN and state != before
+            tried = bool(now - last > _OFTEN and state != before)
         self._seen[id(module)] = now, state, tried
         return tried
 

@@ -386,7 +386,8 @@ def test_an_average_that_is_tried_out_now_and_then_is_evaluation(auto: Recording
         average = copy.deepcopy(net.model).eval()
         for number in range(60):
             net.step(torch.randn(4, 4))
-            average.inner.weight.data.lerp_(net.model.inner.weight.data, 0.1)
+            for mean, weight in zip(average.parameters(), net.model.parameters(), strict=True):
+                mean.data.lerp_(weight.data, 0.1)
             if number % 10 == 9:
                 with torch.no_grad():
                     for _ in range(4):
