@@ -110,7 +110,7 @@ def _avoidable(account: Account) -> Markup | None:
 
 def over_time(dossier: Dossier) -> Markup | None:
     parts = dossier.stretches
-    if len(parts) < 2:
+    if len(parts) < 2 and dossier.span is None:
         return None
     seen = dict.fromkeys(name for part in parts for name in part.window.phases)
     shown = [*(name for name in ORDER if name in seen), *(name for name in seen if name not in ORDER)]

@@ -44,6 +44,6 @@ async function anew() {
   else delete document.body.dataset.live;
 }
 
-reachable();
+addEventListener("DOMContentLoaded", reachable); // this script stands in the head
 addEventListener("popstate", anew);
 setInterval(() => { if (!document.hidden && document.body.dataset.live !== undefined) anew(); }, EVERY_MS);

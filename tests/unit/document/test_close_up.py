@@ -97,6 +97,10 @@ def test_a_run_without_kept_steps_shows_its_windows() -> None:
     assert run_page(found)
 
 
+def test_a_part_without_steps_still_leads_back() -> None:
+    assert "Show the whole run" in run_page(replace(made.dossier(), stretches=(), span=(0.0, 5.0)))
+
+
 @pytest.mark.parametrize("words", [("x", "1"), (None, "1"), ("1", None), ("nan", "1"), ("1", "inf")])
 def test_what_is_no_span_is_one_sentence(words: tuple[str | None, str | None]) -> None:
     with pytest.raises(UserError, match="seconds since its start"):
