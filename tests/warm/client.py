@@ -3,19 +3,19 @@
 `tests.warm` puts a copy of it, called python, beside a file with what it has to know.
 """
 
-import _signal
 import _socket
 import marshal
 import os
+import signal
 import sys
 
 FORWARDED = (
-    _signal.SIGINT,
-    _signal.SIGTERM,
-    _signal.SIGHUP,
-    _signal.SIGQUIT,
-    _signal.SIGUSR1,
-    _signal.SIGUSR2,
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGQUIT,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
 )
 
 
@@ -33,12 +33,12 @@ def main() -> None:
         connection.connect(path)
     except OSError:
         os.execv(real, [real, *sys.argv[1:]])
-    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     process = (os.getcwd(), unbuffered, os.umask(0o077), os.getpgrp(), os.getsid(0))
     send(connection, marshal.dumps((words, environment, *process)))
     child = received(connection)
     for number in FORWARDED:
-        _signal.signal(number, lambda number, frame: os.kill(child, number))
+        signal.signal(number, lambda number, frame: os.kill(child, number))
     end(received(connection))
 
 
@@ -67,8 +67,8 @@ def received(connection: _socket.socket) -> int:
 def end(code: int) -> None:
     """As the process ended; a negative code is a signal."""
     if code < 0:
-        if code != -_signal.SIGKILL:
-            _signal.signal(-code, _signal.SIG_DFL)
+        if code != -signal.SIGKILL:
+            signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
     os._exit(code)
 
