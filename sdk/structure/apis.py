@@ -176,6 +176,14 @@ def makes_optimizer(api: str) -> bool:
     return api.startswith("torch.optim.") and not other and api.rpartition(".")[2][:1].isupper()
 
 
+def makes_parameter(api: str) -> bool:
+    """Whether what it returns gets gradients."""
+    return api.rpartition(".")[2] == "requires_grad_" or api in (
+        "torch.nn.Parameter",
+        "torch.nn.parameter.Parameter",
+    )
+
+
 def stops_gradients(api: str) -> bool:
     """A context manager or decorator under which no gradients are recorded."""
     return _flagged("no_grad", api)

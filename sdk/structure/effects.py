@@ -41,6 +41,8 @@ class Effect:
     """Reads `.grad`."""
     optimizes: bool = False
     """Creates an optimizer: what it reads are the parameters."""
+    parameters: bool = False
+    """Creates tensors that get gradients: what it binds are parameters."""
     carries: set[str] = field(default_factory=set)
     """Objects whose new value depends on the old one: a running average, a total."""
     apis: set[str] = field(default_factory=set)

@@ -109,8 +109,10 @@ class Flow:
         return any(node in sure and self._effects[node].binds & self._learnt for node in nodes)
 
     def _made_from_parameters(self) -> set[str]:
-        """Places whose values depend on what an optimizer was given."""
-        found = {place for one in self._effects.values() if one.optimizes for place in one.reads | one.binds}
+        """Places whose values depend on what an optimizer was given, or on tensors made to get gradients."""
+        effects = self._effects.values()
+        found = {place for one in effects if one.optimizes for place in one.reads | one.binds}
+        found |= {place for one in effects if one.parameters for place in one.binds}
         size = -1
         while size != len(found):
             size = len(found)

@@ -161,6 +161,7 @@ class Statement:
         effect.changes |= set().union(*(self.roots(one.value) for one in node.keywords if one.arg == "out"))
         effect.update |= apis.updates(api)
         effect.optimizes |= apis.makes_optimizer(api)
+        effect.parameters |= apis.makes_parameter(api) or any(_asks_gradients(one) for one in node.keywords)
         if apis.job(api) in apis.SINKS or apis.updates(api) or api.endswith("()"):
             return  # "()": it calls an object that a call returned: a module or a loss
         receiver = self.roots(node.func.value) if isinstance(node.func, ast.Attribute) else set()
@@ -238,6 +239,11 @@ def arguments(node: ast.Call, source: Source, function: Function) -> list[tuple[
     names = parameters(function)[1 if method else 0 :]
     found = list(zip(names, node.args, strict=False))
     return found + [(one.arg, one.value) for one in node.keywords if one.arg is not None]
+
+
+def _asks_gradients(keyword: ast.keyword) -> bool:
+    on = isinstance(keyword.value, ast.Constant) and keyword.value.value is True
+    return keyword.arg == "requires_grad" and on
 
 
 def _is_static(function: Function) -> bool:

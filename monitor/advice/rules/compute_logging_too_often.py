@@ -41,14 +41,15 @@ def check(run: RunContext) -> Advice | None:
         if prints and prints >= EVERY_STEP
         else often(job.every, "every step")
     )
+    wanted = job.less_often * (PLOT_LESS_OFTEN if kind == "plot" else 1)
     return Advice(
         title=f"{WORDS[kind]} {times} takes {run.of_time(job.share)}: "
         f"{units.seconds(job.seconds)} a step{job.where}",
-        remedy=_remedy(job, kind) + frameworks.setting(run, "log", every=job.less_often),
-        change=job.guarded(job.less_often),
-        knobs={"log.every": str(job.less_often)},
+        remedy=_remedy(job, kind, wanted) + frameworks.setting(run, "log", every=wanted),
+        change=job.guarded(wanted),
+        knobs={"log.every": str(wanted)},
         effect=job.effect or "identical",
-        price=f"one record every {job.less_often} steps",
+        price=f"one record every {wanted} steps",
         evidence={
             "log_share": job.share,
             "log_seconds_per_step": job.seconds,
@@ -66,10 +67,9 @@ def _kind(job: SideJob) -> str:
     return next((one for one in told if one in WORDS), "log")
 
 
-def _remedy(job: SideJob, kind: str) -> str:
-    every = job.less_often
+def _remedy(job: SideJob, kind: str, every: int) -> str:
     if kind == "plot":
-        rarely = f"once an epoch (or every {PLOT_LESS_OFTEN * every} steps)"
+        rarely = f"once an epoch (or every {every} steps)"
         return f"Draw {rarely}{job.site}; keep the numbers until then."
     if kind == "file":
         written = "through one open, buffered file, without flush and fsync after each line"

@@ -326,6 +326,31 @@ def test_only_rounds_that_need_no_earlier_one_can_be_done_at_once(tmp_path: Path
     assert loop("loss = policy(") is None, "the loop over the updates"
 
 
+BY_HAND = """\
+import torch
+
+x, y = torch.rand(90, 4), torch.rand(90, 1)
+w = (torch.randn(4, 1) * 0.1).requires_grad_()
+b = torch.zeros(1, requires_grad=True)
+for step in range(50):
+    table = x.cos()
+    guess = torch.relu(table @ w + b)
+    loss = ((guess - y) ** 2).mean()
+    loss.backward()
+    with torch.no_grad():
+        for p in (w, b):
+            p -= 0.1 * p.grad
+            p.grad = None
+"""
+
+
+def test_a_model_of_plain_tensors_is_a_model(tmp_path: Path) -> None:
+    file = tmp_path / "by_hand.py"
+    file.write_text(BY_HAND)
+    assert piece(file, "guess = torch.relu(", phase="forward").get("grad")
+    assert not piece(file, "table = x.cos()", phase="forward").get("grad"), "made of data alone"
+
+
 def test_a_file_that_cannot_be_read_says_nothing(tmp_path: Path) -> None:
     file = tmp_path / "gone.py"
     file.write_text(LOOP)
