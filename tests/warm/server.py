@@ -12,6 +12,7 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import marshal
+import multiprocessing.process
 import os
 import runpy
 import select
@@ -184,6 +185,7 @@ def prepare(asked: Asked, executable: str) -> None:
     if asked.unbuffered or os.environ.get("PYTHONUNBUFFERED"):
         for stream in (sys.stdout, sys.stderr):
             stream.reconfigure(write_through=True)  # type: ignore[union-attr]
+    multiprocessing.process.ORIGINAL_DIR = asked.folder  # type: ignore[attr-defined]
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed()  # from the system, as if it were imported now
     inherited = [part for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part]

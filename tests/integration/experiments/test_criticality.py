@@ -6,6 +6,7 @@ How close the slopes come to the truth depends on how quiet the machine is:
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -30,7 +31,8 @@ Wanted = dict[str, Future[Probed]]
 
 
 def probe(name: str, folder: Path) -> Probed:
-    return probed(folder, LOOPS[name], STEPS.get(name, DEFAULT_STEPS), SOON, PATIENCE, warm.python())
+    python = sys.executable if "rank" in name else warm.python()  # ranks are spawned, and import torch anyway
+    return probed(folder, LOOPS[name], STEPS.get(name, DEFAULT_STEPS), SOON, PATIENCE, python)
 
 
 @pytest.fixture(scope="module")
