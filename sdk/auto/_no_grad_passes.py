@@ -86,7 +86,7 @@ class PassesWithoutGradients:
         if now != last:
             tried = bool(now - last > _OFTEN and state != before)
         self._seen[id(module)] = now, state, tried
-        return tried
+        return bool(tried)
 
     def _phase_of(self, module: Any) -> int:
         """A model is playing if an environment is imported, or if actions are drawn from its output."""

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -93,4 +94,8 @@ def test_signals_reach_it_and_it_does_not_outlive_its_caller(tmp_path: Path) -> 
         child.send_signal(number)
         assert child.wait(PATIENCE) == -number
         child.stdout.close()
-        wait_for(lambda pid=inside: not Path(f"/proc/{pid}").exists())
+        wait_for(partial(_is_gone, inside))
+
+
+def _is_gone(process: int) -> bool:
+    return not Path(f"/proc/{process}").exists()

@@ -91,7 +91,7 @@ class Server:
     def run(self) -> Asked:
         while True:
             clients = [one for one in self._clients.values() if one is not None]
-            waiting = [0, self._woken, self._listener, *clients]
+            waiting: list[int | socket.socket] = [0, self._woken, self._listener, *clients]
             for ready in select.select(waiting, [], [])[0]:
                 if ready == 0:
                     shutil.rmtree(self._folder, ignore_errors=True)
@@ -102,7 +102,7 @@ class Server:
                 elif ready == self._woken:
                     os.read(self._woken, 4096)
                     self._reap()
-                else:
+                elif not isinstance(ready, int):
                     self._gone(ready)
 
     def _start(self, client: socket.socket) -> Asked | None:

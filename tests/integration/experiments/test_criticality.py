@@ -39,7 +39,7 @@ def probe(name: str, folder: Path) -> Probed:
 def wanted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wanted]:
     """The loops of the tests that are run, several at a time, the longest first."""
     items = (item for item in request.session.items if isinstance(item, pytest.Function))
-    names = [item.callspec.params["name"] for item in items if item.module is request.module]
+    names = [str(item.callspec.params["name"]) for item in items if item.module is request.module]
     warm.python()
     with ThreadPoolExecutor(AT_ONCE) as pool:
         ranks_first = sorted(names, key=lambda name: "rank" not in name)
