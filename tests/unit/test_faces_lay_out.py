@@ -96,6 +96,7 @@ ALLOWED = {
         "compare_page.py:_time": "one scale for both runs",
         "compare_page.py:_phases": "one scale for all bars",
         "compare_page.py:_rates": "one scale for both runs",
+        "compare_page.py:_nearest": "which point of a curve is the one pointed at",
         "scale.py:Scale.place": "a value's place on an axis",
         "scale.py:of_time": "marks of an axis",
         "scale.py:from_zero": "marks of an axis",
@@ -106,6 +107,7 @@ ALLOWED = {
         "time_sections.py:_apart": "words that do not touch",
         "timed.py:plain_line": "the middle of an axis",
         "export.py:_event": "digits of a microsecond, for a parser",
+        "timed.py:timed": "whether a mark is inside the picture",
     },
     "report": {
         "report.py:Report.as_json": "the first rank",

@@ -31,8 +31,9 @@ READ_AT_START = (
 READ_LATER = (
     "PYTHONPATH", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE",
     "GPUMON_STANDIN_SPEEDS", "GPUMON_STANDIN_OUT", "TORCH_NCCL_ASYNC_ERROR_HANDLING",
+    "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK",
 )  # fmt: skip
-"""Of these: seen to after the fork."""
+"""Of these: seen to after the fork; the last two are set by scikit-learn, and torch here has another OpenMP."""
 
 
 @functools.cache

@@ -153,6 +153,7 @@ def test_charts_answer_who_points_and_pages_outlive_the_daemon(tmp_path: Path, b
     """GIVEN the live page and that of a run THEN charts tell their values to mouse and keys, show a part of
     the run, hide what is not ticked. WHEN the daemon goes THEN both say so; WHEN it is back, both go on."""
     options = ("--source", "simulated", "--gpus", "2", "--listen", f"127.0.0.1:{free_port()}")
+    (tmp_path / "rings").mkdir()
     trainer = train(tmp_path / "rings", "toy-1", 0.01, 100_000)
     try:
         with Daemon(tmp_path, *options) as daemon:

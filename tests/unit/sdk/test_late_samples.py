@@ -84,7 +84,7 @@ def sampled(
         times += 1
         work(times)
     found: Counter[tuple[str, int]] = Counter()
-    for _, _, cpu, _, when, stack in sampler.take():
+    for _, _, cpu, _, _, when, stack in sampler.take():
         frames, sure = lines.read(when, stack)
         own = next(one for one in frames if one.file == __file__)
         found[own.name, own.line if sure else 0] += cpu
