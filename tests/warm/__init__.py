@@ -33,7 +33,7 @@ READ_LATER = (
     "GPUMON_STANDIN_SPEEDS", "GPUMON_STANDIN_OUT", "TORCH_NCCL_ASYNC_ERROR_HANDLING",
     "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK",
 )  # fmt: skip
-"""Of these: seen to after the fork; the last two are set by scikit-learn, and torch here has another OpenMP."""
+"""Of these: seen to after the fork. The last two are set by scikit-learn, for an OpenMP that is not ours."""
 
 
 @functools.cache
