@@ -25,7 +25,7 @@ STEPS = {"side_job": 1800}
 DEFAULT_STEPS = 1400
 
 
-AT_ONCE = 3
+AT_ONCE = 2
 """They sleep most of the time."""
 Wanted = dict[str, Future[Probed]]
 
