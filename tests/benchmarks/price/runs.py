@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 KEPT_MEMORY = {"MALLOC_TRIM_THRESHOLD_": str(1 << 30), "MALLOC_MMAP_THRESHOLD_": str(1 << 30)}
 """For bare and watched runs alike. Otherwise glibc gives memory back to the kernel or keeps it as the layout
-of the heap happens to be, and two bare runs of a program differ by a third of their page faults."""
+of the heap happens to be: six short runs of `gnn` had between 387,000 and 584,000 page faults."""
 TOOLS = ("bare", "gpumon", "sdk", "traceml", "wandb")
 """`sdk` is gpumon without the watching process and the report: to find a cost, not for the table."""
 
