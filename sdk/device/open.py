@@ -15,7 +15,7 @@ from .several import SeveralDevices
 
 _WITHOUT_EVENTS = ("cpu", "meta", "mps")
 """mps has events, but querying one waits for it."""
-_CANNOT = (AttributeError, RuntimeError, NotImplementedError, TypeError, ValueError)
+_CANNOT = (AttributeError, RuntimeError, TypeError, ValueError)
 
 
 def open_lane(devices: Sequence[str | None], flag_next: Callable[[int], None]) -> NoDevice:

@@ -35,7 +35,6 @@ _EXPECTED = (
     KeyError,
     OSError,
     ImportError,
-    NotImplementedError,
 )
 
 
