@@ -15,6 +15,7 @@ from .source import Loop, Source, read
 
 _PLAIN = frozenset(("item", "detach", "tolist", "numpy", "float", "int", "str", "len", "format", "round"))
 """Calls whose result carries no graph."""
+_COUNTING = frozenset(f"builtins.{name}" for name in ("range", "len", "enumerate", "zip", "reversed"))
 
 
 Line = tuple[str, int]
@@ -35,13 +36,20 @@ def beside_the_steps(reader: Reader, path: Sequence[tuple[str, int]]) -> list[Li
         return []
     (_, _, steps), (source, node, epochs) = loops[0], loops[1]
     beside = [one for one in epochs.body if not one.lineno <= node.lineno <= (one.end_lineno or one.lineno)]
-    if isinstance(steps, ast.For) and isinstance(steps.iter, ast.Call) and steps in ast.walk(epochs):
+    if isinstance(steps, ast.For) and steps in ast.walk(epochs) and _makes(reader, source, steps):
         beside.append(steps)
     worth = [one for one in beside if _calls(reader, source, one)]
     feeds = _feeding(reader, source, steps if steps in ast.walk(epochs) else node)
     return [
         (source.file, one.lineno) for one in sorted(worth, key=lambda one: (one not in feeds, one.lineno))
     ]
+
+
+def _makes(reader: Reader, source: Source, steps: ast.For) -> bool:
+    """Whether something is made for the loop to iterate over: counting takes no time."""
+    names, scope = reader.names(source), source.scope(steps)
+    called = [one.func for one in ast.walk(steps.iter) if isinstance(one, ast.Call)]
+    return any(names.resolve(one, scope).api not in _COUNTING for one in called)
 
 
 def _calls(reader: Reader, source: Source, node: ast.stmt) -> bool:

@@ -3,25 +3,19 @@
 Looks at: steps several times as long as usual, grouped by what they were doing and how regularly they occur.
 Why: Rare long steps hide in the median and still cost their share of the time.
 Remedy: do the periodic work less often, or outside the loop.
-Gain: the stalls' share of the time.
+Gain: none is promised: the time of the stalls is known, but not whether the training needs what they do.
 """
 
 from __future__ import annotations
 
 from monitor.advice.context.hotspot import Caller, callers
 from monitor.advice.context.run import RunContext
-from monitor.advice.prediction.gain import Bounds
-from monitor.advice.prediction.step_model import saved
 from monitor.advice.rule import Advice, rule
 from monitor.model import units
 from monitor.model.run import Stall
 
-SAVED = Bounds(low=0.4, likely=0.9, high=1.0)
-"""Share of the stalls that is saved. Judgement."""
 LASTING = 0.5
 """The stalls, at their period, must cover this share of the run: otherwise they came in one cluster."""
-LESS_OFTEN = 10
-"""The suggested interval, as a multiple of the current one."""
 EPOCH_MATCH = (0.8, 1.25)
 """Stalls come with the epochs if their period is within these factors of an epoch."""
 EXPLAINED = ("validate", "checkpoint", "recompile", "gc", "epoch_start", "rollout")
@@ -47,7 +41,6 @@ def check(run: RunContext) -> Advice | None:
     once = _once_an_epoch(run, stall, every)
     spot = run.hot(stall.kind)
     where = f", around {once.place}" if once else f" ({spot.place})" if spot else ""
-    part = "data" if stall.kind == "data" else "*"
     return Advice(
         title=f"Stalls every {units.whole(every)} steps {_phase(stall)}{where}: "
         f"{units.seconds(stall.total_seconds / stall.count)} each, "
@@ -62,8 +55,6 @@ def check(run: RunContext) -> Advice | None:
             "count": stall.count,
             "stall_share": cost / run.period,
         },
-        gain=SAVED.part_of(saved(part, cost, "stall")),
-        because=f"{units.seconds(cost)} a step, spread over all steps",
     )
 
 
@@ -85,11 +76,11 @@ def _phase(stall: Stall) -> str:
 def _remedy(stall: Stall, once: Caller | None) -> str:
     if once is not None:
         return (
-            f"Once an epoch the loop runs `{once.code}` ({once.place}): do what is the same every time "
-            "(reading, parsing, building the data set) once before the epochs and reuse it. Keep in the "
-            "loop whatever is random or depends on the epoch."
+            f"Once an epoch the loop runs `{once.code}` ({once.place}). If that gives the same every time "
+            "(reading, parsing, building the data set), do it once before the epochs and reuse it. Keep in "
+            "the loop whatever is random or depends on the epoch or on the weights."
         )
     return (
-        f"Look for what the loop does every {units.whole(stall.every_steps)} steps {_phase(stall)}; do it "
-        "less often or in a thread."
+        f"Look for what the loop does every {units.whole(stall.every_steps)} steps {_phase(stall)}; if the "
+        "training does not need it each time, do it less often or in a thread."
     )

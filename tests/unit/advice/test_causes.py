@@ -139,6 +139,7 @@ def test_stalls_with_the_epochs_name_what_runs_once_an_epoch() -> None:
     found = first(run_of(LOOP | {"between": 0.004}, stalls=(again,), config=config, rank=rank, steps=3400))
     assert found.id == "trend.periodic_stalls"
     assert "train.py:14" in found.title and "load_split(path)" in found.remedy.summary
+    assert found.severity == "hint" and found.speedup is None, "the training may need what they do"
 
 
 def test_an_optimizer_that_calls_the_model_is_not_slow_itself() -> None:

@@ -210,6 +210,11 @@ for number in range(9):
     for batch in DataLoader(Rows(path)):
         loss(batch).backward()
     print(number)
+
+for number in range(9):
+    labels = cluster(net)
+    for first in range(0, len(rows), 64):
+        loss(rows[first], labels).backward()
 """
 
 
@@ -221,4 +226,6 @@ def test_what_runs_once_an_epoch_is_found_beside_the_steps_also_in_a_caller(tmp_
     assert [line for _, line in there] == [6]
     here = beside_the_steps(Reader(), [(str(file), 11)])
     assert [line for _, line in here] == [10], "what is printed is not what takes the time"
+    counted = beside_the_steps(Reader(), [(str(file), 17)])
+    assert [line for _, line in counted] == [15], "counting batches is not what takes the time"
     assert beside_the_steps(Reader(), [(str(file), 3)]) == []
