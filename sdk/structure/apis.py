@@ -170,6 +170,11 @@ def updates(api: str) -> bool:
     return _flagged("update", api)
 
 
+def differentiates(api: str) -> bool:
+    """Whether it computes the gradients of a loss."""
+    return updates(api) and api.rpartition(".")[2] in ("backward", "manual_backward")
+
+
 def makes_optimizer(api: str) -> bool:
     """Whether it is a torch class that updates parameters."""
     other = api.startswith(("torch.optim.lr_scheduler", "torch.optim.swa_utils"))

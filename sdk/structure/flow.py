@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from . import apis
 from .effects import RESULT, Effect, place_prefix
 from .reaching import definitions
 from .reader import Reader
@@ -36,6 +37,7 @@ class Flow:
         """Parameter of a linked function → (the call, what the argument reads)."""
         self._sure: set[ast.stmt] | None = None
         self._possible: set[ast.stmt] = set()
+        self._values: set[ast.stmt] = set()
         self._learnt: set[str] = set()
 
     def add(self, source: Source, scope: Scope, *, linked: bool = False) -> None:
@@ -101,6 +103,12 @@ class Flow:
             return UNKNOWN
         return NO
 
+    def feeds(self, nodes: Iterable[ast.stmt]) -> bool:
+        """Whether the loss is computed from what these statements give. What only decides when to stop, or
+        how fast to learn, is needed, too, but feeds nothing."""
+        self._solve()
+        return any(one in self._values for one in nodes)
+
     def learns(self, nodes: Iterable[ast.stmt]) -> bool:
         """Whether what these statements bind is computed from parameters on the way to `backward()`: it has
         gradients, unless they are switched off."""
@@ -133,6 +141,7 @@ class Flow:
         if self._sure is None:
             self._sure = self._reached(maybe=False)
             self._possible = self._reached(maybe=True)
+            self._values = self._reached_as_values()
             self._learnt = self._made_from_parameters()
 
     def _reached(self, *, maybe: bool) -> set[ast.stmt]:
@@ -145,8 +154,24 @@ class Flow:
         return search.found
 
 
+    def _reached_as_values(self) -> set[ast.stmt]:
+        """What the losses are computed from. Where a library calls `backward()`: what it is given."""
+        search = _Search(self.reader, self._effects, self._passed, maybe=False, values=True)
+        losses = [one for one in self._effects.values() if one.update and _differentiates(one)]
+        given = [one for one in self._effects.values() if one.binds & self._outside]
+        for effect in losses or given:
+            search.need(effect)
+        return search.found
+
+
+def _differentiates(effect: Effect) -> bool:
+    return any(map(apis.differentiates, effect.apis))
+
+
 class _Search:
-    """Follows definitions backwards from the update. `maybe`: also through calls that may change things."""
+    """Follows definitions backwards from the update. `maybe`: also through calls that may change things;
+    `values`: only what values are computed from, neither what decides whether they are nor how the update
+    changes the weights."""
 
     def __init__(
         self,
@@ -154,8 +179,10 @@ class _Search:
         effects: dict[ast.stmt, Effect],
         passed: dict[str, list[tuple[Effect, set[str]]]],
         maybe: bool,
+        values: bool = False,
     ) -> None:
         self.found: set[ast.stmt] = set()
+        self._values = values
         self._reader, self._effects, self._passed = reader, effects, passed
         self._seen: set[tuple[str, ast.stmt]] = set()
         self._binders: dict[str, list[Effect]] = {}
@@ -164,7 +191,8 @@ class _Search:
             for place in effect.binds:
                 self._binders.setdefault(place, []).append(effect)
             for place in reader.objects(effect.changes | (effect.maybe if maybe else set())):
-                if not effect.leads:  # a linked function's own statements say what it changes
+                # A linked function's own statements say what it changes.
+                if not effect.leads and not (values and effect.update):
                     self._changers.setdefault(place, []).append(effect)
 
     def need(self, effect: Effect) -> None:
@@ -175,7 +203,8 @@ class _Search:
         for place in effect.reads:
             if not effect.leads or place.endswith(f"|{RESULT}"):
                 self._place(place, effect)
-        self.guards(effect)
+        if not self._values:
+            self.guards(effect)
 
     def guards(self, effect: Effect) -> None:
         """The heads of the compound statements around a statement."""

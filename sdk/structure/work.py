@@ -195,6 +195,7 @@ class Work:
             "constant": self._is_constant(piece),
             "random": any(apis.draws(one) for effect in piece.effects for one in effect.apis),
             "carried": any(effect.carries for effect in piece.effects),
+            "feeds": self.flow.feeds(one.node for one in piece.effects),
             "grad": grad and self.flow.learns(one.node for one in piece.effects),
             "blocking": job in apis.BLOCKING,
         }

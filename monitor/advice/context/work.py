@@ -61,6 +61,8 @@ class Work:
     job: str = ""
     api: str = ""
     """The library function that reveals the job."""
+    feeds: bool = False
+    """The loss is computed from its result; what only decides when to stop feeds nothing."""
     module: bool = False
     """Most of it is a pass of a torch module."""
     grad: bool = False
@@ -124,7 +126,7 @@ def work(item: Any) -> Work | None:
         return None
     file = str(item.get("file", ""))
     guard = item.get("guard")
-    flags = ("module", "grad", "no_grad", "in_forward", "constant", "random", "carried", "blocking")
+    flags = ("feeds", "module", "grad", "no_grad", "in_forward", "constant", "random", "carried", "blocking")
     return Work(
         phase=str(item.get("phase", "")),
         function=str(item.get("function", "")),

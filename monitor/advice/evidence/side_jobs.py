@@ -135,12 +135,13 @@ def side_job(run: RunContext, phase: str, *jobs: str, also: tuple[str, ...] = ()
         for spot in hot_lines.doing(run, *jobs, phases=counted)
         if spot.phase != phase and spot.piece not in claimed and not _gives_value(run, spot)
     ]
-    savings = [Saving(phase, run.seconds(phase), phase)] if run.seconds(phase) > 0 else []
+    within = [one for one in run.work if one.phase == phase]
+    spent = run.seconds(phase) - sum(run.hot_seconds(one) for one in within if one.feeds)
+    savings = [Saving(phase, spent, phase)] if spent > 0 else []
     savings += [Saving(one.phase, run.hot_seconds(one), one.place) for one in beside]
     savings += [Saving(one.phase, run.hot_seconds(one), one.place) for one in lines]
     total = sum(saving.seconds for saving in savings)
-    within = [one for one in run.work if one.phase == phase]
-    work = max((*pieces, *within), key=run.hot_seconds, default=None)
+    work = max((*pieces, *(one for one in within if not one.feeds)), key=run.hot_seconds, default=None)
     spots = [spot for spot in run.hotspots if spot.piece in own and spot.phase in counted]
     spot = max([*filter(None, [run.hot(phase)]), *spots, *lines], key=run.hot_seconds, default=None)
     stall = run.stall(phase)

@@ -63,6 +63,17 @@ def test_validation_is_placed_only_where_most_of_it_is() -> None:
     assert "train.py:31" in found.title and "train.py:19" not in found.title
 
 
+def test_a_pass_without_gradients_that_the_loss_uses_is_no_validation() -> None:
+    """GIVEN a bank of embeddings, made anew every 5 steps, from which hard examples are picked THEN nobody is
+    told to make it less often; what only lowers the learning rate is validation."""
+    stall = Stall("validate", 80, 1.6, 0.3, 5.0, 0.02, 400)
+    phases = LOOP | {"validate": 0.004}
+    used = piece("validate", "bank = embed()", 1.0, needed="yes", module=True, no_grad=True)
+    assert first(run_of(phases, config={"work": [used | {"feeds": True}]}, stalls=(stall,))).id == "healthy.ok"
+    found = first(run_of(phases, config={"work": [used]}, stalls=(stall,)))
+    assert found.id == "compute.validation_too_often" and found.remedy.effect == "changes_training"
+
+
 def test_a_change_under_a_test_for_multiples_keeps_its_word() -> None:
     """GIVEN a save under `if n % 3 == 0:` WHEN it is to come less often THEN at a multiple of 3."""
     guard = {"line": 9, "lines": [[0, "torch.save(state, path)"]], "counter": "n", "within": 3}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -168,6 +169,42 @@ def test_a_result_that_decides_about_the_steps_is_needed(tmp_path: Path) -> None
     assert in_loop(tmp_path, "state = judge(model)", judge)["needed"] == "no"
     lowered = "state = judge(model)\n    optimizer.param_groups[0]['lr'] = state"
     assert in_loop(tmp_path, lowered, judge)["needed"] == "yes"
+
+
+BANK = """\
+def embed():
+    with torch.no_grad():
+        return model(rows)
+
+def mine(anchors, bank):
+    return (model(rows[anchors]).detach() @ bank.T).argmax(1)
+
+rows = torch.randn(50, 4)
+model = nn.Linear(4, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)
+waited = 0
+for step in range(9):
+    if step % 5 == 0: bank = embed()
+    far = mine(torch.arange(8), bank)
+    loss = (model(rows[:8]) - model(rows[far])).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    error = embed().mean()
+    schedule.step(error)
+    waited = waited + 1 if error > 1 else 0
+    if waited > 3: break
+"""
+
+
+def test_a_pass_without_gradients_feeds_the_loss_or_only_steers(tmp_path: Path) -> None:
+    file = tmp_path / "bank.py"
+    file.write_text("import torch\nfrom torch import nn\n" + BANK)
+    bank = piece(file, "return model(rows)", "bank = embed()", phase="validate", modules=True)
+    assert bank["needed"] == "yes" and bank["feeds"]
+    judged = piece(file, "return model(rows)", "error = embed()", phase="validate", modules=True)
+    assert judged["needed"] == "yes" and "feeds" not in judged, "it lowers the learning rate, and it stops"
 
 
 def test_what_changes_the_model_is_needed_however_it_gets_there(tmp_path: Path) -> None:
@@ -376,8 +413,12 @@ PLAIN = (
 )
 
 
-def statement_facts(file: Path) -> list[tuple[int, str, bool, bool]]:
-    """(line, needed, learnt from, carried) of every statement of a script's training loop."""
+def _values(flow: Flow, node: ast.stmt) -> tuple[bool, bool]:
+    return flow.feeds([node]), flow.learns([node])
+
+
+def statement_facts(file: Path) -> list[tuple[int, str, bool, bool, bool]]:
+    """(line, needed, feeds, learnt from, carried) of every statement of a script's training loop."""
     forget()
     source = read(str(file))
     assert source is not None
@@ -387,7 +428,7 @@ def statement_facts(file: Path) -> list[tuple[int, str, bool, bool]]:
         if any(one.update or one.leads for one in flow.reader.effects(source, scope)):
             flow.add(source, scope)
     return [
-        (one.node.lineno, flow.needed([one.node]), flow.learns([one.node]), bool(one.carries))
+        (one.node.lineno, flow.needed([one.node]), *_values(flow, one.node), bool(one.carries))
         for one in flow.effects
     ]
 
