@@ -210,6 +210,7 @@ class HotLines:
             "removable": bool(apis.job(api)) and lines.removable(*place[:2]),
             "fixed": lines.fixed(*place[:2]),
             "batchable": _batchable(work.flow, spot.main),
+            "in_turn": _in_turn(work.flow, spot.main),
             "no_grad": any(lines.without_gradients(*one[:2]) for one in frames),
         }
         return found | {name: value for name, value in more.items() if value}
@@ -267,6 +268,13 @@ def _batchable(flow: Any, path: Path) -> tuple[str, int] | None:
 
     found = batchable(flow, path.sure)
     return (short_path(found[0]), found[1]) if found else None
+
+
+def _in_turn(flow: Any, path: Path) -> bool:
+    """Whether a round of the loop around a line begins with what the one before has ended with."""
+    from ..structure.rounds import in_turn
+
+    return in_turn(flow, path.sure)
 
 
 def _caller(place: Place) -> dict[str, Any]:

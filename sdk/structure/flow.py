@@ -153,7 +153,6 @@ class Flow:
                 search.guards(effect)
         return search.found
 
-
     def _reached_as_values(self) -> set[ast.stmt]:
         """What the losses are computed from. Where a library calls `backward()`: what it is given."""
         search = _Search(self.reader, self._effects, self._passed, maybe=False, values=True)

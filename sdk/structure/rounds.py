@@ -15,26 +15,57 @@ from .source import Loop, Source, read
 def batchable(flow: Flow, frames: Sequence[Place]) -> tuple[str, int] | None:
     """(file, line) of the innermost loop around a stack, innermost call first, if no round of it needs an
     earlier one. The moves of an agent do; the environments that it plays side by side do not."""
+    source, loop = _innermost(frames)
+    if source is None or loop is None or loop in flow.spine or _carries(flow.reader, source, loop):
+        return None
+    return source.file, loop.lineno
+
+
+def in_turn(flow: Flow, frames: Sequence[Place]) -> bool:
+    """Whether a round of that loop begins with what the one before has ended with: a decoder that reads its
+    own last word. A statement that only continues its own value does not count: a sum can be taken at once,
+    and a recurrent layer takes the whole sequence."""
+    source, loop = _innermost(frames)
+    if source is None or loop is None or loop in flow.spine:
+        return False
+    inside = set(ast.walk(loop)) - {loop}
+    return any(
+        _bound_later(flow.reader, one, inside) - {one.node} for one in _effects(flow.reader, source, loop)
+    )
+
+
+def _innermost(frames: Sequence[Place]) -> tuple[Source | None, Loop | None]:
+    """The innermost loop around a stack, innermost call first."""
     for place in frames:
         source = read(place.file)
         node = source.statement_at(place.line) if source else None
         loops = source.loops(node) if source is not None and node is not None else []
-        if source is not None and loops:
-            free = loops[0] not in flow.spine and not _carries(flow.reader, source, loops[0])
-            return (source.file, loops[0].lineno) if free else None
-    return None
+        if loops:
+            return source, loops[0]
+    return None, None
+
+
+def _effects(reader: Reader, source: Source, loop: Loop) -> list[Effect]:
+    inside = set(ast.walk(loop)) - {loop}
+    return [one for one in reader.effects(source, source.scope(loop)) if one.node in inside]
 
 
 def _carries(reader: Reader, source: Source, loop: Loop) -> bool:
     """Whether a round reads what an earlier one has bound or changed. Adding to a list is no reading."""
     inside = set(ast.walk(loop)) - {loop}
-    effects = [one for one in reader.effects(source, source.scope(loop)) if one.node in inside]
-    return any(_comes_round(reader, one, inside) or _is_changed(reader, one, effects) for one in effects)
+    effects = _effects(reader, source, loop)
+    return any(_bound_later(reader, one, inside) or _is_changed(reader, one, effects) for one in effects)
 
 
-def _comes_round(reader: Reader, effect: Effect, inside: set[ast.AST]) -> bool:
+def _bound_later(reader: Reader, effect: Effect, inside: set[ast.AST]) -> set[ast.stmt]:
+    """Statements further down, or itself, that bound in an earlier round what a statement reads."""
     bound = (one for one in reader.bound_above(effect) if one in inside)
-    return any(one.lineno >= effect.node.lineno for one in bound)
+    return {one for one in bound if _position(one) >= _position(effect.node)}
+
+
+def _position(node: ast.stmt) -> tuple[int, int]:
+    """Several statements may stand on one line."""
+    return node.lineno, node.col_offset
 
 
 def _is_changed(reader: Reader, effect: Effect, effects: list[Effect]) -> bool:

@@ -78,6 +78,8 @@ class Hotspot:
     """(file, line) of the piece of work it belongs to."""
     batchable: tuple[str, int] | None = None
     """(file, line) of the loop around it, if no round of that loop needs an earlier one."""
+    in_turn: bool = False
+    """Its loop's rounds begin with what the one before has ended with: a decoder that reads its own words."""
 
     @property
     def functions(self) -> tuple[str, ...]:
@@ -162,6 +164,7 @@ def hotspot(item: Any) -> Hotspot | None:
         removable=item.get("removable") is True,
         piece=_piece(item.get("piece")),
         batchable=_piece(item.get("batchable")),
+        in_turn=item.get("in_turn") is True,
     )
 
 

@@ -69,7 +69,9 @@ def test_a_pass_without_gradients_that_the_loss_uses_is_no_validation() -> None:
     stall = Stall("validate", 80, 1.6, 0.3, 5.0, 0.02, 400)
     phases = LOOP | {"validate": 0.004}
     used = piece("validate", "bank = embed()", 1.0, needed="yes", module=True, no_grad=True)
-    assert first(run_of(phases, config={"work": [used | {"feeds": True}]}, stalls=(stall,))).id == "healthy.ok"
+    assert (
+        first(run_of(phases, config={"work": [used | {"feeds": True}]}, stalls=(stall,))).id == "healthy.ok"
+    )
     found = first(run_of(phases, config={"work": [used]}, stalls=(stall,)))
     assert found.id == "compute.validation_too_often" and found.remedy.effect == "changes_training"
 
@@ -100,4 +102,15 @@ def test_a_policy_asked_for_one_environment_after_the_other_is_a_loop() -> None:
     assert found.speedup is not None and found.speedup.low < 3.0 < found.speedup.high
     moves = [{**one, "batchable": None} for one in lines]
     run = run_of(phases, config={"hotspots": moves}, batch_size=None)
+    assert "compute.python_loop" not in [one.id for one in findings(run)]
+
+
+def test_a_decoder_that_reads_its_own_words_is_not_told_to_do_all_at_once() -> None:
+    """GIVEN a loop over cells WHEN each round begins with the word the last one has chosen THEN no layer
+    takes the whole sequence in one call."""
+    cell = hot("forward", "h = self.cell(self.emb(word), h)", 0.8, function="Net.forward", calls=76)
+    layers = {"model": {"layers": ["LSTMCell", "Linear"], "modules": 4}}
+    phases = {"forward": 0.014, "backward": 0.022, "optimizer": 0.001}
+    assert first(run_of(phases, config={**layers, "hotspots": [cell]})).id == "compute.python_loop"
+    run = run_of(phases, config={**layers, "hotspots": [cell | {"in_turn": True}]})
     assert "compute.python_loop" not in [one.id for one in findings(run)]

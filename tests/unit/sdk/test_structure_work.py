@@ -363,6 +363,44 @@ def test_only_rounds_that_need_no_earlier_one_can_be_done_at_once(tmp_path: Path
     assert loop("loss = policy(") is None, "the loop over the updates"
 
 
+DECODING = """\
+import torch
+from torch import nn
+
+def spoken(cell, out, word, state, length):
+    words = []
+    for _ in range(length):
+        state = cell(embed(word), state); word = out(state).argmax(1)
+        words.append(word)
+    return words
+
+def heard(cell, sounds, state):
+    total = 0.0
+    for at in range(sounds.shape[1]):
+        state = cell(sounds[:, at], state); total = total + state.mean()
+    return total
+
+for x, y in batches:
+    loss = spoken(cell, out, x, y, 9) + heard(cell, x, y); loss.backward()
+    optimizer.step()
+"""
+
+
+def test_a_decoder_that_reads_its_own_words_goes_in_turn_and_a_recurrent_layer_does_not(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "decoding.py"
+    file.write_text(DECODING)
+
+    def goes_in_turn(*fragments: str) -> bool:
+        found = facts(file, ("forward", *fragments, "loss = spoken("))["hotspots"]
+        return bool(next(one for one in found if one["phase"] == "forward").get("in_turn"))
+
+    assert goes_in_turn("state = cell(embed(word), state)")
+    assert not goes_in_turn("state = cell(sounds")
+    assert not goes_in_turn(), "the loop over the steps"
+
+
 BY_HAND = """\
 import torch
 
