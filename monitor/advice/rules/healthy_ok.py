@@ -14,6 +14,7 @@ from monitor.advice.rule import Advice, all_rules, closing_rule
 from monitor.model import units
 from monitor.model.devices import by_device, idle_ratios
 from monitor.model.finding import Finding
+from monitor.model.phase_names import PHASES
 
 LIMITS = {
     "data": "the loader: watch it when the samples get heavier",
@@ -25,6 +26,8 @@ LIMITS = {
 }
 UNNAMED = ("other", "between")
 """Phases that no mark of the loop names."""
+NAMED = 0.1
+"""Judgement: a share of the time that a reader would ask about."""
 
 
 @closing_rule("healthy.ok", "No cause found")
@@ -37,6 +40,7 @@ def check(run: RunContext, findings: list[Finding]) -> Advice | None:
     checks = sum(rule.scope != "closing" for rule in all_rules())
     return Advice(
         title=f"{_few(run)}{checks} checks, none fired; {_time(run, unexplained)}",
+        detail=_rest(run),
         remedy=_closer_look(run)
         or f"The next limit is {_limit(run, name)} ({units.percent(share)} of the step in {name}).",
         evidence={
@@ -74,6 +78,15 @@ def _time(run: RunContext, unexplained: float) -> str:
         return f"the GPU has no work for {units.percent(unexplained)} of the time"
     shares = units.percent(run.compute_share), units.percent(unexplained)
     return f"{shares[0]} of the time is {_passes(run)}, {shares[1]} unexplained"
+
+
+def _rest(run: RunContext) -> str:
+    """The largest phase that is neither; on a GPU the host's phases say little."""
+    others = run.phases.keys() - {"forward", "backward", *UNNAMED}
+    name = max(others, key=run.share, default="")
+    if not name or run.share(name) < NAMED or _idle(run) is not None:
+        return ""
+    return f"most of the rest is {PHASES.get(name, name)}, {units.percent(run.share(name))}"
 
 
 def _closer_look(run: RunContext) -> str:

@@ -174,6 +174,13 @@ def test_the_verdict_of_a_healthy_run() -> None:
     report = make_report(Engine().evaluate(snapshot_of(run)), "r", 0)
     assert "checks, none fired; 89 % of the time is forward and backward, 0 % unexplained" in report.verdict
     assert "The next limit is" in report.verdict and "Nothing to change" not in report.verdict
+    assert "most of the rest" not in report.verdict, "there is little rest"
+
+
+def test_a_run_without_a_cause_says_what_most_of_the_rest_is() -> None:
+    phases = {"forward": 0.004, "backward": 0.005, "optimizer": 0.0008, "validate": 0.00115}
+    found = Engine().evaluate(snapshot_of(run_of(phases, state="ended"))).findings[0]
+    assert found.id == "healthy.ok" and found.title.endswith("; most of the rest is validation, 11 %")
 
 
 def test_a_run_too_short_for_a_verdict_says_so() -> None:
