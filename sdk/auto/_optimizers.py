@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import weakref
 from collections.abc import Callable
 from itertools import islice
@@ -9,9 +10,10 @@ from typing import Any
 
 _PARAMETERS = 64
 """Chosen: how many parameters to compare to tell whether two optimizers share them."""
-_SHORT, _MOST_SHORT = 50, 8
-"""Chosen: a training of fewer steps is too short to be judged by itself. After so many in a row that are
-alike (rounds of federated learning, trials of a search), the next ones are rounds of one training."""
+_SHORT, _SHORT_NS, _MOST_SHORT = 50, 3_000_000_000, 8
+"""Chosen: a training of fewer steps, or over sooner, is too short to be judged by itself. After so many in a
+row that are alike (rounds of federated learning, trials of a search), the next ones are rounds of one
+training."""
 
 
 class KnownOptimizers:
@@ -28,6 +30,7 @@ class KnownOptimizers:
         """What they looked like."""
         self._short = self._began = 0
         """Short trainings in a row, all alike, and the step at which the present one began."""
+        self._began_ns = time.monotonic_ns()
 
     def begin_step(self, *stepped: int) -> None:
         """A new step begins, in which these have stepped."""
@@ -70,7 +73,10 @@ class KnownOptimizers:
 
     def is_round(self, steps: int) -> bool:
         """Whether another training that begins after so many steps is one more of many short ones alike."""
-        alike = steps - self._began < _SHORT and self._shapes_in_step() == self._shapes
+        now = time.monotonic_ns()
+        short = steps - self._began < _SHORT or now - self._began_ns < _SHORT_NS
+        alike = short and self._shapes_in_step() == self._shapes
+        self._began_ns = now
         self._short = self._short + 1 if alike else 0
         joined = self._short >= _MOST_SHORT
         self._began = steps if joined else 0

@@ -211,6 +211,7 @@ class HotLines:
             "fixed": lines.fixed(*place[:2]),
             "batchable": _batchable(work.flow, spot.main),
             "in_turn": _in_turn(work.flow, spot.main),
+            "polls": apis.job(api) == "sleep" and _polls(work.flow, spot.main),
             "no_grad": any(lines.without_gradients(*one[:2]) for one in frames),
         }
         return found | {name: value for name, value in more.items() if value}
@@ -275,6 +276,13 @@ def _in_turn(flow: Any, path: Path) -> bool:
     from ..structure.rounds import in_turn
 
     return in_turn(flow, path.sure)
+
+
+def _polls(flow: Any, path: Path) -> bool:
+    """Whether it sleeps until something has happened elsewhere."""
+    from ..structure.rounds import polls
+
+    return polls(flow, path.sure)
 
 
 def _caller(place: Place) -> dict[str, Any]:

@@ -12,10 +12,10 @@ from collections.abc import Iterable
 
 from . import apis
 from .effects import RESULT, Effect, place_prefix
+from .names import arguments
 from .reaching import definitions
 from .reader import Reader
 from .source import Function, Loop, Scope, Source
-from .statements import arguments
 
 YES, NO, UNKNOWN = "yes", "no", "unknown"
 

@@ -45,6 +45,8 @@ class Names:
         self._defined: dict[Scope, dict[str, Definition]] = {}
         self._attributes: dict[ast.ClassDef, dict[str, list[tuple[ast.expr, Function]]]] = {}
         self._places: dict[tuple[str, Scope], str] = {}
+        self._calls: dict[str, list[tuple[ast.Call, Scope]]] | None = None
+        """Calls by the name of what is called, once somebody has asked."""
         self.methods = {
             one.name
             for owner in source.names
@@ -75,6 +77,8 @@ class Names:
             if imported is not None:
                 return _module_member(imported)
             values = self.bindings(place).get(name)
+            if values == [None] and isinstance(place, Function) and name in parameters(place):
+                return self._passed(name, place, depth)
             if values is not None:
                 return self._assigned(values, place, depth)
             local = self._definitions(place).get(name)
@@ -108,6 +112,27 @@ class Names:
         """What a name with these values refers to: unknown, unless all refer to the same."""
         found = {self.resolve(one, scope, depth) if one is not None else NOTHING for one in values}
         return found.pop() if len(found) == 1 else NOTHING
+
+    def _passed(self, name: str, function: Function, depth: int) -> Target:
+        """What a parameter refers to: the same in every call of the function in this file, else unknown."""
+        found = set()
+        for call, scope in self._calls_of(function, depth):
+            given = dict(arguments(call, self.source, function)).get(name)
+            found.add(self.resolve(given, scope, depth) if given is not None else NOTHING)
+        return found.pop() if len(found) == 1 else NOTHING
+
+    def _calls_of(self, function: Function, depth: int) -> list[tuple[ast.Call, Scope]]:
+        """Calls of a function, or of the class whose `__init__` it is."""
+        owner = self.source.owner(function)
+        made = owner if owner is not None and function.name == "__init__" else function
+        if self._calls is None:
+            self._calls = {}
+            for one in ast.walk(self.source.tree):
+                if isinstance(one, ast.Call):
+                    name = getattr(one.func, "id", "") or getattr(one.func, "attr", "")
+                    self._calls.setdefault(name, []).append((one, self.source.scope_at(one.lineno)))
+        named = self._calls.get(made.name, [])
+        return [(one, scope) for one, scope in named if self.resolve(one.func, scope, depth).node is made]
 
     def _attribute(self, node: ast.Attribute, scope: Scope, depth: int) -> Target:
         owner = self.source.owner(scope)
@@ -211,6 +236,18 @@ def parameters(scope: Function) -> list[str]:
     found = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     found += [one for one in (arguments.vararg, arguments.kwarg) if one is not None]
     return [one.arg for one in found]
+
+
+def arguments(node: ast.Call, source: Source, function: Function) -> list[tuple[str, ast.expr]]:
+    """(parameter, expression) pairs of a call to a user function; without a method's `self`."""
+    method = source.owner(function) is not None and not _is_static(function)
+    names = parameters(function)[1 if method else 0 :]
+    found = list(zip(names, node.args, strict=False))
+    return found + [(one.arg, one.value) for one in node.keywords if one.arg is not None]
+
+
+def _is_static(function: Function) -> bool:
+    return any(isinstance(one, ast.Name) and one.id == "staticmethod" for one in function.decorator_list)
 
 
 def _imports(node: ast.Import | ast.ImportFrom) -> dict[str, str]:

@@ -34,6 +34,12 @@ def in_turn(flow: Flow, frames: Sequence[Place]) -> bool:
     )
 
 
+def polls(flow: Flow, frames: Sequence[Place]) -> bool:
+    """Whether that loop asks again and again until something has happened."""
+    _, loop = _innermost(frames)
+    return isinstance(loop, ast.While) and loop not in flow.spine
+
+
 def _innermost(frames: Sequence[Place]) -> tuple[Source | None, Loop | None]:
     """The innermost loop around a stack, innermost call first."""
     for place in frames:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from . import apis
 from .effects import RESULT, Effect, Summary, place_prefix
 from .methods import changes_receiver, is_numeric, is_view, keeps_arguments, keeps_old_value, reads_only
-from .names import NOTHING, Target, parameters, self_name, stored
+from .names import NOTHING, Target, arguments, self_name, stored
 from .source import Function, Source
 
 if TYPE_CHECKING:
@@ -233,21 +233,9 @@ def _outside(summary: Summary, places: set[str], given: dict[str, set[str]], rec
     return found
 
 
-def arguments(node: ast.Call, source: Source, function: Function) -> list[tuple[str, ast.expr]]:
-    """(parameter, expression) pairs of a call to a user function; without a method's `self`."""
-    method = source.owner(function) is not None and not _is_static(function)
-    names = parameters(function)[1 if method else 0 :]
-    found = list(zip(names, node.args, strict=False))
-    return found + [(one.arg, one.value) for one in node.keywords if one.arg is not None]
-
-
 def _asks_gradients(keyword: ast.keyword) -> bool:
     on = isinstance(keyword.value, ast.Constant) and keyword.value.value is True
     return keyword.arg == "requires_grad" and on
-
-
-def _is_static(function: Function) -> bool:
-    return any(isinstance(one, ast.Name) and one.id == "staticmethod" for one in function.decorator_list)
 
 
 def _own_expressions(node: ast.stmt) -> list[ast.expr]:

@@ -76,6 +76,8 @@ class Hotspot:
     """A call on its own line whose result is not used."""
     piece: tuple[str, int] | None = None
     """(file, line) of the piece of work it belongs to."""
+    polls: bool = False
+    """It sleeps in a `while` loop until something has happened elsewhere."""
     batchable: tuple[str, int] | None = None
     """(file, line) of the loop around it, if no round of that loop needs an earlier one."""
     in_turn: bool = False
@@ -165,6 +167,7 @@ def hotspot(item: Any) -> Hotspot | None:
         piece=_piece(item.get("piece")),
         batchable=_piece(item.get("batchable")),
         in_turn=item.get("in_turn") is True,
+        polls=item.get("polls") is True,
     )
 
 

@@ -2,21 +2,25 @@
 
 Looks at: time in `time.sleep` inside the training loop.
 Why: A pause left in the loop (for pacing, polling, a debug aid) is pure loss.
-Remedy: remove it.
-Gain: all of that time.
+Remedy: remove it; where it waits for something, wait for that itself.
+Gain: all of that time; of a loop that asks again and again, at most the last sleep.
 """
 
 from __future__ import annotations
 
+from monitor.advice.context.hotspot import Hotspot
 from monitor.advice.context.run import RunContext
 from monitor.advice.evidence import edits, hot_lines
 from monitor.advice.evidence.side_jobs import side_job
 from monitor.advice.prediction.gain import Bounds
+from monitor.advice.prediction.step_model import scaled
 from monitor.advice.rule import Advice, rule
 from monitor.model import units
 
 SAVED = Bounds(low=0.97, likely=1.0, high=1.0)
 """Share of the sleep that is saved."""
+POLLED = Bounds(low=0.0, likely=0.5, high=1.0)
+"""Share of the last sleep of a loop that asks again and again: what it waits for may come at any moment."""
 NEARLY_ALL = 0.95
 """If one line is less than this share of the sleep, the sentence says that there is more."""
 
@@ -34,11 +38,22 @@ def check(run: RunContext) -> Advice | None:
     return Advice(
         title=f"The loop sleeps {units.seconds(job.seconds)} a step ({units.percent(job.share)}){most}"
         f"{job.where}",
-        remedy=f"Remove the sleep at {spot.place}.",
-        change=edits.removed(spot.file, spot.line, spot.code) if spot.removable else "",
+        remedy=_remedy(spot),
+        change=edits.removed(spot.file, spot.line, spot.code) if spot.removable and not spot.polls else "",
         effect="identical",
         avoid="Removing a sleep that rate-limits calls to a shared service: wait there instead.",
-        evidence={"sleep_share": job.share, **hot_lines.evidence(run, spot)},
-        gain=SAVED.part_of(job.change),
+        evidence={"sleep_share": job.share, "polls": spot.polls or None, **hot_lines.evidence(run, spot)},
+        gain=POLLED.part_of(scaled(job.change, 1.0 / max(1.0, spot.calls or 1.0)))
+        if spot.polls
+        else SAVED.part_of(job.change),
         because=f"{units.seconds(job.seconds)} of {units.seconds(run.period)} a step is sleep",
+    )
+
+
+def _remedy(spot: Hotspot) -> str:
+    if not spot.polls:
+        return f"Remove the sleep at {spot.place}."
+    return (
+        f"The loop at {spot.place} sleeps until something has happened: wait for that itself (`queue.get`, "
+        "`Event.wait`, a future's `result`), which ends at once when it happens."
     )

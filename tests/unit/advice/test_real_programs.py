@@ -114,3 +114,18 @@ def test_a_decoder_that_reads_its_own_words_is_not_told_to_do_all_at_once() -> N
     assert first(run_of(phases, config={**layers, "hotspots": [cell]})).id == "compute.python_loop"
     run = run_of(phases, config={**layers, "hotspots": [cell | {"in_turn": True}]})
     assert "compute.python_loop" not in [one.id for one in findings(run)]
+
+
+def test_a_sleep_that_waits_for_something_is_not_simply_removed() -> None:
+    """GIVEN a loop that asks a thread every 25 ms whether it is done THEN nobody is told to spin instead, and
+    only a part of the last sleep is promised."""
+    asks = hot("other", "time.sleep(0.025)", 1.0, line=40, kind="sleep", job="sleep", removable=True)
+    phases = LOOP | {"other": 0.025}
+    plain = first(run_of(phases, config={"hotspots": [asks]}))
+    assert plain.id == "compute.sleep" and plain.remedy.change and plain.speedup is not None
+    found = first(run_of(phases, config={"hotspots": [asks | {"polls": True, "calls": 1}]}))
+    assert found.id == "compute.sleep" and not found.remedy.change and "Event.wait" in found.remedy.summary
+    assert found.speedup is not None and found.speedup.low == 1.0
+    assert found.speedup.likely < 0.5 * plain.speedup.likely
+    often = first(run_of(phases, config={"hotspots": [asks | {"polls": True, "calls": 10}]}))
+    assert often.speedup is None or often.speedup.high < 1.2

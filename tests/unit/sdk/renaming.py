@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-KEPT = ("self", "cls", "forward")
-"""Names the author did not choose: torch calls `forward`."""
+KEPT = {"a": ("self", "cls"), "b": ("forward", "step")}
+"""Names the author did not choose: torch calls a module's `forward` and an optimizer's `step`."""
 
 
 class _Renamer(ast.NodeTransformer):
@@ -75,7 +75,7 @@ def renamed(text: str, prefix: str) -> tuple[str, str]:
         {
             name: f"{prefix}{kind}{at}"
             for at, name in enumerate(sorted(found))
-            if name not in KEPT and not name.startswith("__")
+            if name not in KEPT[kind] and not name.startswith("__")
         }
         for kind, found in (("a", names - attributes - _imported(tree)), ("b", attributes))
     ]

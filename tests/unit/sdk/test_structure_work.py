@@ -401,6 +401,64 @@ def test_a_decoder_that_reads_its_own_words_goes_in_turn_and_a_recurrent_layer_d
     assert not goes_in_turn(), "the loop over the steps"
 
 
+PASSED = """\
+import time
+import torch
+from torch import nn
+
+class Scores:
+    def __init__(self, every):
+        self.every, self.seen = every, []
+    def note(self, output, labels):
+        self.seen.append(sum(int(a == b) for a, b in zip(output.tolist(), labels.tolist())))
+
+class Trainer:
+    def __init__(self, net, scores):
+        self.net, self.scores = net, scores
+        self.optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    def fit(self, rows, ready):
+        for x, y in rows:
+            output = self.net(x)
+            loss = output.pow(2).mean()
+            loss.backward()
+            self.optimizer.step()
+            self.scores.note(output, y)
+            while not ready.is_set():
+                time.sleep(0.02)
+
+def epoch(net, optimizer, scores, rows):
+    for x, y in rows:
+        output = net(x)
+        output.pow(2).mean().backward()
+        optimizer.step()
+        scores.note(output, y)
+    time.sleep(0.1)
+
+def main():
+    net, scores = nn.Linear(4, 4), Scores(1)
+    epoch(net, torch.optim.SGD(net.parameters(), lr=0.1), scores, [])
+    Trainer(net, scores).fit([], None)
+"""
+
+
+def test_what_is_passed_is_known_by_what_every_call_passes(tmp_path: Path) -> None:
+    file = tmp_path / "passed.py"
+    file.write_text(PASSED)
+    for call in ("self.scores.note(", "        scores.note(output, y)"):
+        found = facts(file, ("between", "self.seen.append", call), update="loss.backward()")["work"]
+        assert [(one["needed"], one["job"]) for one in found if one["phase"] == "between"] == [
+            ("no", "metrics")
+        ]
+
+
+def test_a_sleep_that_waits_for_something_polls(tmp_path: Path) -> None:
+    file = tmp_path / "passed.py"
+    file.write_text(PASSED)
+    for fragment, polls in (("time.sleep(0.02)", True), ("time.sleep(0.1)", False)):
+        found = facts(file, ("between", fragment), update="loss.backward()")["hotspots"]
+        assert next(one for one in found if one["phase"] == "between").get("polls", False) is polls
+
+
 BY_HAND = """\
 import torch
 

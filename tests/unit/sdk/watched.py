@@ -35,16 +35,17 @@ def facts(
     *seen: tuple[str, ...],
     modules: bool = False,
     grad: dict[tuple[str, int], bool] | None = None,
+    update: str = "backward(",
 ) -> dict[str, Any]:
     """What the SDK says about a script in which these stacks were sampled: the phase, then fragments of the
-    lines, innermost first. The line with `backward()` is always seen. `grad`: lines that were profiled as
-    they called a module, and whether with gradients."""
+    lines, innermost first. The line with `backward()` (`update`) is always seen. `grad`: lines that were
+    profiled as they called a module, and whether with gradients."""
     text = file.read_text()
     linecache.clearcache()  # a test may write the same file twice
     forget()
     lines = HotLines()
     lines.seen.grad.update(grad or {})
-    stacks = [("backward", "backward("), *seen]
+    stacks = [("backward", update), *seen]
     for _ in range(8):
         samples = []
         for phase, *fragments in stacks:
