@@ -54,6 +54,8 @@ typedef struct {
     unsigned long thread;
     pid_t process;
     int schedstat;
+    clockid_t clock; /* of the watched thread's CPU time */
+    int has_clock;
     char running, wanted, queued; /* shared by two threads: use only atomic operations */
     char ended;                   /* only with the interpreter lock held */
     int64_t last, last_cpu, last_waited;
@@ -77,19 +79,19 @@ static void sleep_ns(int64_t ns) {
 #define SET(field, value) __atomic_store_n(&self->field, value, __ATOMIC_SEQ_CST)
 #define TAKE(field) __atomic_exchange_n(&self->field, 0, __ATOMIC_SEQ_CST)
 
-/* ns on a core and ns waiting for one. Without the kernel's file, the first is the thread's CPU clock. */
+/* ns on a core and ns waiting for one. The kernel's file has both, but of a thread that runs it tells the first
+   as of the last timer tick, up to 10 ms ago; asking the clock brings the file up to date as well. */
 static void read_times(Sampler *self, int64_t *cpu, int64_t *waited) {
     char text[64], *end;
+    *cpu = self->has_clock ? read_clock(self->clock) : 0;
     ssize_t size = self->schedstat < 0 ? 0 : pread(self->schedstat, text, sizeof text - 1, 0);
     *waited = 0;
     if (size > 0) {
         text[size] = 0;
-        *cpu = strtoll(text, &end, 10);
+        int64_t until_tick = strtoll(text, &end, 10);
+        if (!self->has_clock) *cpu = until_tick;
         *waited = strtoll(end, NULL, 10);
-        return;
     }
-    clockid_t clock;
-    *cpu = pthread_getcpuclockid((pthread_t)self->thread, &clock) ? 0 : read_clock(clock);
 }
 
 static PyObject *stack_of(PyFrameObject *frame) {
@@ -130,6 +132,7 @@ static void add(Sampler *self, PyFrameObject *frame, int64_t now, int when) {
     long long on_core = cpu - self->last_cpu, in_queue = waited - self->last_waited;
     self->last = now, self->last_cpu = cpu, self->last_waited = waited;
     if (on_core > whole) on_core = whole;
+    if (on_core < 0) on_core = 0; /* it has ended */
     if (in_queue > whole - on_core) in_queue = whole - on_core;
     long phase = phase_of(self);
     self->idle = phase >= 0 ? 1 : self->idle < MOST_IDLE ? 2 * self->idle : MOST_IDLE;
@@ -221,7 +224,9 @@ static PyObject *sampler_run(Sampler *self, PyObject *args) {
     self->process = getpid();
     self->last = read_clock(CLOCK_MONOTONIC);
     PyFrameObject *frame = frame_of(self->thread);
-    if (frame) read_times(self, &self->last_cpu, &self->last_waited); /* a thread that has ended has no clock */
+    /* A thread that has ended has no clock, and asking for it then is not safe; the clock itself may be asked. */
+    self->has_clock = frame && pthread_getcpuclockid((pthread_t)self->thread, &self->clock) == 0;
+    if (frame) read_times(self, &self->last_cpu, &self->last_waited);
     Py_XDECREF(frame);
     int64_t end = self->last + longest, enough = self->taken + most;
     prctl(PR_SET_TIMERSLACK, SLACK_NS, 0, 0, 0);

@@ -10,23 +10,26 @@ import time
 
 class ThreadClock:
     """(ns on a core, ns in the run queue) of a thread so far. Where the system does not tell, the first is
-    wall time."""
+    wall time.
+
+    The kernel's file has both, but of a thread that runs it tells the first as of the last timer tick, up to
+    10 ms ago. Asking the thread's clock brings the file up to date as well."""
 
     def __init__(self, thread: int) -> None:
+        self._clock = _cpu_clock(thread)
         self.fd = _schedstat(thread)
         """The kernel's file about the thread; negative if there is none."""
-        self._clock = _cpu_clock(thread) if self.fd < 0 else None
 
     def read(self) -> tuple[int, int]:
-        if self.fd >= 0:
-            try:
-                running, queued = os.pread(self.fd, 64, 0).split()[:2]
-                return int(running), int(queued)
-            except (OSError, ValueError):
-                self.close()  # the thread has ended
-        if self._clock is not None:
-            return time.clock_gettime_ns(self._clock), 0
-        return time.monotonic_ns(), 0
+        try:
+            running = None if self._clock is None else time.clock_gettime_ns(self._clock)
+            until_tick, queued = os.pread(self.fd, 64, 0).split()[:2] if self.fd >= 0 else (None, 0)
+        except OSError:  # the thread has ended
+            self.close()
+            running, until_tick, queued = None, None, 0
+        if running is None:
+            running = time.monotonic_ns() if until_tick is None else int(until_tick)
+        return running, int(queued)
 
     def close(self) -> None:
         if self.fd >= 0:
