@@ -18,6 +18,9 @@ class Held:
     """How long a finding has been there, and how long it has been gone."""
 
     judged: Judged
+    """As shown."""
+    latest: Judged
+    """As last judged: the same again changes nothing."""
     since: float
     seen: int = 1
     missed: int = 0
@@ -48,7 +51,7 @@ class Confirmation:
         present = {judged.finding.key for judged in found}
         for key in [key for key in self._held if key not in present and key[1] not in resting]:
             self._miss(key, over)
-        return [since(held.judged, held.since) for held in self._held.values() if held.shown]
+        return [held.judged for held in self._held.values() if held.shown]
 
     @property
     def settled(self) -> bool:
@@ -59,10 +62,13 @@ class Confirmation:
     def _see(self, judged: Judged, now: float, over: Collection[str]) -> None:
         held = self._held.get(judged.finding.key)
         if held is None:
-            held = self._held[judged.finding.key] = Held(judged, now)
+            held = self._held[judged.finding.key] = Held(since(judged, now), judged, now)
         else:
-            shown = judged if judged.finding.run in over else steadied(judged, held.judged)
-            held.judged, held.seen, held.missed = shown, held.seen + 1, 0
+            held.seen, held.missed = held.seen + 1, 0
+            if judged is not held.latest:
+                still = judged.finding.run not in over and is_still(judged, held.judged)
+                held.judged = held.judged if still else since(judged, held.since)
+                held.latest = judged
         at_once = judged.finding.run in over or judged.finding.severity == "critical"
         held.shown = held.shown or at_once or held.seen >= self._policy.confirm_ticks
 
@@ -74,12 +80,12 @@ class Confirmation:
             del self._held[key]
 
 
-def steadied(judged: Judged, before: Judged) -> Judged:
-    """The finding as shown before, while the new range still includes its gain and nothing more is known (the
-    line it is about is only found some seconds later)."""
+def is_still(judged: Judged, before: Judged) -> bool:
+    """Whether the finding may be shown as before: the new range still includes its gain and nothing more is
+    known (the line it is about is only found some seconds later)."""
     new, old = judged.finding, before.finding
     more = new.evidence.keys() - old.evidence.keys()
-    return before if is_steady(new.speedup, old.speedup) and not more else judged
+    return is_steady(new.speedup, old.speedup) and not more
 
 
 def is_steady(new: Speedup | None, old: Speedup | None) -> bool:

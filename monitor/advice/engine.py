@@ -78,6 +78,9 @@ class Engine:
         self._machine = RememberedMachine()
         self._idle: dict[str, float] = {}
         self._guard = Guard()
+        self._shown: Sequence[Judged] = ()
+        self._ranked: tuple[Finding, ...] = ()
+        """The findings of `_shown`, in order: most ticks show what the last one did."""
         self.errors: Mapping[str | None, Errors] = {}
         """Kind of machine → how far each rule's predictions were off there."""
 
@@ -148,7 +151,9 @@ class Engine:
         return kept.judged
 
     def _conclude(self, snapshot: Snapshot, shown: Sequence[Judged]) -> Snapshot:
-        findings = ranked(uncontradicted([one.finding for one in shown]))
+        if shown != self._shown:
+            self._shown, self._ranked = shown, ranked(uncontradicted([one.finding for one in shown]))
+        findings = self._ranked
         changes = {one.finding.key: one.outcomes for one in shown}
         own = facts.findings_by_run(snapshot.runs, findings)
         runs = tuple(self._concluded(run, own[run.id], changes) for run in snapshot.runs)

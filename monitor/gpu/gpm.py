@@ -20,6 +20,7 @@ METRICS = (
     ("fp16_active_ratio", pynvml.NVML_GPM_METRIC_FP16_UTIL),
 )
 _Slots = bare(pynvml.c_nvmlGpmMetric_t) * len(METRICS)
+_Request = bare(pynvml.c_nvmlGpmMetricsGet_t)
 _FUNCTIONS = ("nvmlGpmQueryDeviceSupport", "nvmlGpmSampleAlloc", "nvmlGpmSampleGet", "nvmlGpmMetricsGet")
 
 
@@ -65,10 +66,10 @@ class Gpm:
             if self.code:
                 return False
             self._samples.append(sample)
-        self._request = pynvml.c_nvmlGpmMetricsGet_t()
+        self._request = _Request()
         self._request.version = pynvml.NVML_GPM_METRICS_GET_VERSION
         self._request.numMetrics = len(METRICS)
-        slots = _Slots.from_buffer(self._request, pynvml.c_nvmlGpmMetricsGet_t.metrics.offset)
+        slots = _Slots.from_buffer(self._request, _Request.metrics.offset)
         for slot, (_, metric) in zip(slots, METRICS, strict=True):
             slot.metricId = metric
         self._slots = [(slot, key) for slot, (key, _) in zip(slots, METRICS, strict=True)]

@@ -8,10 +8,8 @@ the card's sum is used if it is nonzero, else the sum over the links.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
-
-import pynvml
 
 from monitor.gpu.calls import ABSENT_CODES, RETRY_ABSENT, Values, check, find_function
 from monitor.gpu.fields import KIB, Counted, Field, FieldBatch, Tally, plain
@@ -42,6 +40,8 @@ ERRORS = {
 }
 BYTES = {"transmit": ((138, KIB), (202, 1)), "receive": ((139, KIB), (204, 1))}
 """Direction → fields of one link with their unit in bytes; the first that answers counts."""
+Choices = tuple[Values, Values]
+"""What one link said, by kind of error and direction: where both answered, the first counts."""
 
 
 class Links:
@@ -51,12 +51,12 @@ class Links:
         self._handle = handle
         self._target = target
         self._state = find_function("nvmlDeviceGetNvLinkState")
-        self._speed = find_function("nvmlDeviceGetFieldValues")
         self._retry_at = 0.0
-        self._values: Values = {}
+        self._whole: Values = {}
+        """The speed of a link, and the card's own sums."""
+        self._each: list[Choices] = []
         self._fields: FieldBatch | None = None
         self._tallies = {way: Tally(1.0) for way in BYTES}
-        self._up: list[bool] = []
         self.sums: dict[str, Counted | None] = {}
         """Direction → bytes over all links and their rate."""
         self.code = 0
@@ -90,25 +90,19 @@ class Links:
         return up if up and not failed else None
 
     def _read(self, up: list[bool], now: float) -> None:
-        if self._fields is None or len(up) != len(self._up):
-            self._values = {}
-            self._fields = FieldBatch(self._handle, list(_fields(len(up), self._values)))
-        self._up = up
+        if self._fields is None or len(up) != len(self._each):
+            self._whole, self._each = {}, [({}, {}) for _ in up]
+            self._fields = FieldBatch(self._handle, list(_fields(self._whole, self._each)))
         self._fields.collect(now)
-        links = tuple(self._link(number) for number in range(len(up)))
+        links = tuple(map(_link, range(len(up)), up, self._each))
+        speed = sum(up) * (self._whole["speed"] or 0) * 1e6
         self.sums = {way: self._sum(way, links, now) for way in BYTES}
         self._target.update(
             links_active=sum(up),
-            bandwidth_bytes_per_second=self._bandwidth(sum(up)) if any(up) else None,
+            bandwidth_bytes_per_second=speed or None,
             errors=dict(self._totals(links)),
             links=links,
         )
-
-    def _link(self, number: int) -> NvlinkLink:
-        sent, received = (_first(self._values, number, way) for way in BYTES)
-        errors = {kind: _first(self._values, number, kind) for kind in ERRORS}
-        known = {kind: count for kind, count in errors.items() if count is not None}
-        return NvlinkLink(number, self._up[number], sent, received, known)
 
     def _sum(self, way: str, links: Iterable[NvlinkLink], now: float) -> Counted | None:
         found = [link.transmit_bytes if way == "transmit" else link.receive_bytes for link in links]
@@ -118,20 +112,9 @@ class Links:
     def _totals(self, links: tuple[NvlinkLink, ...]) -> Iterator[tuple[str, int]]:
         for kind in ERRORS:
             counts = [link.errors[kind] for link in links if kind in link.errors]
-            total = self._values.get(kind) or (sum(counts) if counts else self._values.get(kind))
+            total = self._whole.get(kind) or (sum(counts) if counts else self._whole.get(kind))
             if total is not None:
                 yield kind, total
-
-    def _bandwidth(self, links: int) -> float | None:
-        field = (pynvml.c_nvmlFieldValue_t * 1)()
-        field[0].fieldId = SPEED_COMMON
-        code = self._speed(self._handle, 1, field) if self._speed else pynvml.NVML_ERROR_NOT_SUPPORTED
-        check(code)
-        if code or field[0].nvmlReturn:
-            return None
-        wide = field[0].valueType == pynvml.NVML_VALUE_TYPE_UNSIGNED_LONG_LONG
-        speed = field[0].value.ullVal if wide else field[0].value.uiVal
-        return links * speed * 1e6 if speed else None
 
     def ask_again(self) -> None:
         self._retry_at = 0.0
@@ -159,27 +142,30 @@ class Traffic:
         """Nothing is asked here."""
 
 
-def _fields(links: int, target: Values) -> Iterator[Field]:
-    """Every field that may describe a link, and the sums; the batch drops those the card refuses."""
+def _fields(whole: Values, each: Sequence[Choices]) -> Iterator[Field]:
+    """Every field that may describe a link, and those for all of them; the batch drops what the card
+    refuses."""
+    yield Field(SPEED_COMMON, whole, "speed", plain(int))
     for kind, fields in ERRORS.items():
         if fields.total:
-            yield Field(fields.total, target, kind, plain(int))
-        for link in range(links):
+            yield Field(fields.total, whole, kind, plain(int))
+        for link, (first, second) in enumerate(each):
             if fields.scoped:
-                yield Field(fields.scoped, target, f"{kind}/{link}/0", plain(int), link)
+                yield Field(fields.scoped, first, kind, plain(int), link)
             if fields.first and link < ALL_LANES:
                 lane = fields.first + link if link < FIRST_LANES else fields.more + link - FIRST_LANES
-                yield Field(lane, target, f"{kind}/{link}/1", plain(int))
-    for way, choices in BYTES.items():
-        for link in range(links):
-            for choice, (field, unit) in enumerate(choices):
-                yield Field(field, target, f"{way}/{link}/{choice}", _in_bytes(unit), link)
+                yield Field(lane, second, kind, plain(int))
+    for way, ways in BYTES.items():
+        for link, choices in enumerate(each):
+            for target, (field, unit) in zip(choices, ways, strict=True):
+                yield Field(field, target, way, _in_bytes(unit), link)
 
 
 def _in_bytes(unit: int) -> Any:
     return plain(lambda value: int(value) * unit)
 
 
-def _first(values: Values, link: int, what: str) -> int | None:
-    first: int | None = values.get(f"{what}/{link}/0")
-    return first if first is not None else values.get(f"{what}/{link}/1")
+def _link(number: int, up: bool, choices: Choices) -> NvlinkLink:
+    first, second = choices
+    known = {what: value for what, value in (*second.items(), *first.items()) if value is not None}
+    return NvlinkLink(number, up, known.pop("transmit", None), known.pop("receive", None), known)

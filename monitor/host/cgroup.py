@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from monitor.host.procfs import Every, Rates, Roots, read_bytes, read_int, read_text
+from monitor.host.procfs import Every, Rates, Roots, counter, read_bytes, read_int, read_text
 from monitor.model.host import Cgroup
 
 LIMITS_SECONDS = 15.0
@@ -66,12 +66,6 @@ def levels(mount: Mount, path: str) -> Iterator[Path]:
         if directory == mount.point or mount.point not in directory.parents:
             return
         directory = directory.parent
-
-
-def parse_flat(raw: bytes | None) -> dict[bytes, int]:
-    """``name value`` lines, as in cpu.stat and memory.stat."""
-    pairs = (line.split() for line in (raw or b"").splitlines())
-    return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdigit()}
 
 
 class _Quota(NamedTuple):
@@ -135,9 +129,9 @@ def memory_use(level: _MemoryLevel) -> int | None:
     used = read_int(level.directory / name)
     if used is None:
         return None
-    stat = parse_flat(read_bytes(level.directory / "memory.stat"))
-    inactive = stat.get(b"inactive_file" if level.v2 else b"total_inactive_file", 0)
-    return max(0, used - inactive)
+    stat = read_bytes(level.directory / "memory.stat")
+    inactive = counter(stat, b"inactive_file" if level.v2 else b"total_inactive_file")
+    return max(0, used - (inactive or 0))
 
 
 class GroupReader:
@@ -170,10 +164,10 @@ class GroupReader:
         """Share of the quota's periods in which the group was stopped; idle periods do not count."""
         if self._quota is None:
             return None
-        stat = parse_flat(read_bytes(self._quota.directory / "cpu.stat"))
+        stat = read_bytes(self._quota.directory / "cpu.stat")
         key = self._quota.directory
-        periods = self._rates.per_second((key, "all"), stat.get(b"nr_periods"), now)
-        stopped = self._rates.per_second((key, "stopped"), stat.get(b"nr_throttled"), now)
+        periods = self._rates.per_second((key, "all"), counter(stat, b"nr_periods"), now)
+        stopped = self._rates.per_second((key, "stopped"), counter(stat, b"nr_throttled"), now)
         if periods is None or stopped is None:
             return None
         return min(1.0, stopped / periods) if periods else 0.0

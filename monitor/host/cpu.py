@@ -74,7 +74,7 @@ def shares(before: Sequence[int], after: Sequence[int]) -> Shares | None:
 
 class CpuReader:
     def __init__(self, roots: Roots) -> None:
-        self._stat = HeldFile(roots.proc / "stat")
+        self._stat = HeldFile(roots.proc / "stat", in_one_piece=True)
         self._pressure = PressureReader(roots, "cpu")
         self._frequency = _FrequencyReader(roots.sys / "devices/system/cpu")
         self._before: CpuStat | None = None

@@ -21,7 +21,7 @@ SHARED_MEMORY = "/dev/shm"
 
 class LinuxHost:
     def __init__(self, roots: Roots, *, max_processes: int) -> None:
-        self._loadavg = HeldFile(roots.proc / "loadavg")
+        self._loadavg = HeldFile(roots.proc / "loadavg", in_one_piece=True)
         self._cpu = CpuReader(roots)
         self._memory = MemoryReader(roots)
         self._disks = DiskReader(roots)
@@ -52,7 +52,7 @@ class LinuxHost:
         self, now: Moment, trainers: Mapping[int, tuple[str, int]], gpu_pids: Collection[int]
     ) -> tuple[tuple[Process, ...], int]:
         """Trainers, all their descendants, and processes on GPUs; and how many the limit left out."""
-        _, last_pid = parse_loadavg(self._loadavg.read(now.monotonic))
+        _, last_pid = parse_loadavg(self._loadavg.read(now.monotonic)) if trainers else (None, None)
         boot_time = self._cpu.boot_time(now.monotonic)
         return self._processes.read(now, trainers, gpu_pids, last_pid, boot_time)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from monitor.host.pressure import PressureReader
-from monitor.host.procfs import HeldFile, Rates, Roots, to_int
+from monitor.host.procfs import HeldFile, Rates, Roots, counter
 from monitor.model.host import Memory
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
@@ -26,15 +26,9 @@ def parse_meminfo(raw: bytes) -> dict[bytes, int]:
     return found
 
 
-def vmstat_field(raw: bytes, name: bytes) -> int | None:
-    """One counter; the file has two hundred and we need two."""
-    at = raw.find(b"\n" + name + b" ")
-    return None if at < 0 else to_int(raw[at + len(name) + 2 : raw.find(b"\n", at + 1)])
-
-
 class MemoryReader:
     def __init__(self, roots: Roots) -> None:
-        self._meminfo = HeldFile(roots.proc / "meminfo")
+        self._meminfo = HeldFile(roots.proc / "meminfo", in_one_piece=True)
         self._vmstat = HeldFile(roots.proc / "vmstat")
         self._pressure = PressureReader(roots, "memory")
         self._rates = Rates()
@@ -64,7 +58,7 @@ class MemoryReader:
     def _swap_rates(self, now: float, swap_total: int | None) -> tuple[float | None, float | None]:
         """Only with swap: otherwise there is nothing to measure, and the file is long."""
         raw = self._vmstat.read(now) if swap_total else None
-        counters = [vmstat_field(raw, name) if raw else None for name in (b"pswpin", b"pswpout")]
+        counters = [counter(raw, name) for name in (b"pswpin", b"pswpout")]
         pages = [self._rates.per_second(at, value, now) for at, value in enumerate(counters)]
         swap_in, swap_out = (None if rate is None else rate * PAGE_BYTES for rate in pages)
         return swap_in, swap_out

@@ -5,29 +5,22 @@ This is the reading that tells "busy" from "too busy": load counts tasks, pressu
 
 from __future__ import annotations
 
+import re
+
 from monitor.host.procfs import HeldFile, Roots
 from monitor.model.host import Pressure
 
 NO_PRESSURE = Pressure()
+_LINE = re.compile(r"^(some|full) avg10=(\d+\.\d+) .*total=(\d+)$", re.MULTILINE)
+"""``some avg10=1.50 avg60=… avg300=… total=123``"""
 
 
 def parse_pressure(text: str, *, with_full: bool = True) -> Pressure:
     """PSI text as ratios and seconds; missing or malformed lines give None."""
-    lines = {line.split(" ", 1)[0]: line for line in text.splitlines() if line}
-    some = _parse_line(lines.get("some"))
-    full = _parse_line(lines.get("full")) if with_full else (None, None)
+    lines = {kind: (float(ratio) / 100, int(total) / 1e6) for kind, ratio, total in _LINE.findall(text)}
+    some = lines.get("some", (None, None))
+    full = lines.get("full", (None, None)) if with_full else (None, None)
     return Pressure(some_ratio=some[0], full_ratio=full[0], some_seconds=some[1], full_seconds=full[1])
-
-
-def _parse_line(line: str | None) -> tuple[float | None, float | None]:
-    """`some avg10=1.50 … total=123` → (0.015, 0.000123)."""
-    if line is None:
-        return None, None
-    fields = dict(part.split("=", 1) for part in line.split() if "=" in part)
-    try:
-        return float(fields["avg10"]) / 100, int(fields["total"]) / 1e6
-    except (KeyError, ValueError):
-        return None, None
 
 
 class PressureReader:
@@ -38,7 +31,7 @@ class PressureReader:
     """
 
     def __init__(self, roots: Roots, resource: str) -> None:
-        self._file = HeldFile(roots.proc / "pressure" / resource)
+        self._file = HeldFile(roots.proc / "pressure" / resource, in_one_piece=True)
         self._with_full = resource != "cpu"
 
     def read(self, now: float) -> Pressure:

@@ -57,14 +57,25 @@ def to_int(raw: bytes | str | None) -> int | None:
         return None
 
 
-def _read_all(fd: int) -> bytes:
-    """Record-based kernel files return at most a page per read, so read until nothing is left."""
+def counter(raw: bytes | None, name: bytes) -> int | None:
+    """One of the ``name value`` lines of vmstat, cpu.stat or memory.stat: they have up to two hundred, and we
+    need one or two."""
+    text = b"\n%s\n" % (raw or b"")
+    at = text.find(b"\n%s " % name)
+    return None if at < 0 else to_int(text[at + len(name) + 2 : text.find(b"\n", at + 1)])
+
+
+def _read_all(fd: int, *, in_one_piece: bool = False) -> bytes:
+    """Record-based kernel files return at most a page per read, so read until nothing is left. Those that are
+    one record return all of it at once, unless it is longer than we asked for."""
     if sys.platform == "win32":
         return os.read(fd, _CHUNK)
     parts, at = [], 0
     while chunk := os.pread(fd, _CHUNK, at):
         parts.append(chunk)
         at += len(chunk)
+        if in_one_piece and len(chunk) < _CHUNK:
+            break
     return b"".join(parts)
 
 
@@ -73,8 +84,10 @@ class HeldFile:
 
     RETRY_SECONDS = 30.0
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, in_one_piece: bool = False) -> None:
+        """`in_one_piece`: the kernel makes the whole file at once, as it does stat, meminfo and pressure."""
         self.path = path
+        self._in_one_piece = in_one_piece
         self._fd = -1
         self._retry = 0.0
 
@@ -83,7 +96,7 @@ class HeldFile:
         if self._fd < 0 and not self._open(now):
             return None
         try:
-            return _read_all(self._fd)
+            return _read_all(self._fd, in_one_piece=self._in_one_piece)
         except OSError:
             self.close()
             self._retry = now + self.RETRY_SECONDS

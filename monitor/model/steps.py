@@ -13,6 +13,8 @@ from sdk.ring import Block
 
 LONGEST_STEP_NS = 10**15
 """Eleven days; a longer step is a broken or hostile record."""
+_BYTES = range(1, 1 << 53)
+"""What a step's memory may be; 0 means unknown."""
 _DEVICE = (ring.W_DEVICE_BUSY, ring.W_DEVICE_STARVED, ring.W_DEVICE_LAG)
 
 
@@ -57,8 +59,7 @@ class Columns:
         self._sums: dict[int, int] | None = None
         self.device = _device(words)
         self.epoch = min(words[-ring.SLOT_WORDS + ring.W_EPOCH], 1 << 53) if block.count else 0
-        memory = _column(words, ring.W_MEMORY)
-        self.memory = next((value for value in reversed(memory) if 0 < value < 1 << 53), 0)
+        self.memory = next(filter(_BYTES.__contains__, reversed(_column(words, ring.W_MEMORY))), 0)
         self.losses = _losses(block)
         """Of each step, NaN where there is none; empty if only the latest is known."""
         self.loss = _last_finite(self.losses)
@@ -176,4 +177,4 @@ def _losses(block: Block) -> list[float]:
 
 
 def _last_finite(losses: Sequence[float]) -> float | None:
-    return next((loss for loss in reversed(losses) if math.isfinite(loss)), None)
+    return next(filter(math.isfinite, reversed(losses)), None)

@@ -31,7 +31,7 @@ from monitor.store.corrupt import BROKEN_ROW, UNWRITABLE
 from monitor.store.history import History
 from monitor.store.ledger import Realisation, write_predictions, write_realisation
 from monitor.store.owners import adopt, owner_of
-from monitor.store.readings import readings
+from monitor.store.readings import Reading, readings
 from monitor.store.schema import StoreError, open_writable, set_aside
 from monitor.store.spending import Spending
 from monitor.store.verify import Verifier
@@ -96,8 +96,8 @@ class Store(History):
         self._rings: dict[str, int] = {}
         """Key of each ring this process has written to → when it last did."""
         self._series: dict[tuple[str, str], int] = {}
-        self._gathered: list[tuple[str, str, int, float]] = []
-        """Readings that wait to be written: subject, field, when, value."""
+        self._gathered: list[tuple[int, Reading]] = []
+        """Readings that wait to be written, and when they were taken."""
         self._write_due = 0.0
         self._written: dict[tuple[str, int], Written] = {}
         """Run and owner → its row as last written."""
@@ -161,7 +161,7 @@ class Store(History):
         """Store one tick's readings and runs. Raises `StoreError` while history cannot be written; what could
         not be written is lost, not hoarded."""
         now_us = int(snapshot.time * 1e6)
-        self._gathered += [(subject, field, now_us, value) for subject, field, value in readings(snapshot)]
+        self._gathered += [(now_us, reading) for reading in readings(snapshot)]
         if snapshot.monotonic >= self._write_due or self._due(snapshot):
             self._write_due = snapshot.monotonic + self.gather_seconds
             try:
@@ -302,7 +302,7 @@ class Store(History):
     def _due(self, snapshot: Snapshot) -> list[Run]:
         """Runs whose rows are to be looked at: when they appear, when their state changes or, once they are
         over, what their findings promise; and now and then."""
-        promised = _promises(snapshot.findings)
+        promised = _promises(snapshot.findings) if snapshot.runs else {}
         return [run for run in snapshot.runs if self._is_due(run, snapshot.monotonic, promised)]
 
     def _is_due(self, run: Run, now: float, promised: Mapping[str | None, Promises]) -> bool:
@@ -320,7 +320,7 @@ class Store(History):
                 self.spending.refuse(owner_of(run), f"{run.id}: {error}")
 
     def _write_readings(self, database: sqlite3.Connection) -> None:
-        rows = [(self._series_id(database, s, f), now_us, value) for s, f, now_us, value in self._gathered]
+        rows = [(self._series_id(database, s, f), now_us, value) for now_us, (s, f, value) in self._gathered]
         database.executemany("INSERT OR REPLACE INTO readings VALUES (?, ?, ?)", rows)
 
     def _series_id(self, database: sqlite3.Connection, subject: str, field: str) -> int:

@@ -6,15 +6,18 @@ costs a lookup, plus formatting a number if it changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import accumulate, zip_longest
+from collections.abc import Iterable, Mapping
+from itertools import accumulate, groupby, repeat, zip_longest
+from operator import attrgetter
 from typing import NamedTuple
 
 from prometheus_client.utils import floatToGoString
 
 from monitor.model.run import Exemplar
-from monitor.web.families.base import Distribution, Family, Labels, Sample, Scene
+from monitor.web.families.base import Column, Distribution, Family, Labels, Sample, Scene
 
+Seen = tuple[list[Labels], tuple[object, ...]]
+"""A column: the labels of its rows, and its values."""
 Line = tuple[str, float, str]
 """The text before the value, the value, and the whole line."""
 EOF = "# EOF\n"
@@ -27,7 +30,8 @@ MOST_EXEMPLAR_LETTERS = 128
 class Kept(NamedTuple):
     """A family as last rendered."""
 
-    samples: list[Sample]
+    seen: Seen | list[Sample]
+    """What its text is made of: its column, or its samples if it has none."""
     lines: dict[Labels, Line]
     text: str
 
@@ -41,6 +45,33 @@ class Histogram(NamedTuple):
     text: str
 
 
+class Table:
+    """Fetches all columns of the GPUs, or of the ranks, by one call per row. Most are those of a second ago,
+    and their families need not be read."""
+
+    def __init__(self, columns: Iterable[Column]) -> None:
+        self._columns = tuple(columns)
+        paths = [column.path for column in self._columns]
+        self._get = attrgetter(*paths, paths[0])  # with a single path it would not return a tuple
+        self._rows = attrgetter(self._columns[0].rows)
+        self._labels: list[Labels] = []
+        """The same object for as long as they are equal, which makes comparing them cheap."""
+
+    def read(self, scene: Scene) -> dict[Column, Seen]:
+        """Every column with the labels of its rows."""
+        rows = self._rows(scene)
+        labels = [labels for labels, _ in rows]
+        if labels != self._labels:
+            self._labels = labels
+        columns = zip(*[self._get(row) for _, row in rows], strict=True) if rows else repeat(())
+        return {one: (self._labels, column) for one, column in zip(self._columns, columns, strict=False)}
+
+
+def _tables(families: Iterable[Family]) -> list[Table]:
+    columns = sorted({family.column for family in families if family.column is not None})
+    return [Table(group) for _, group in groupby(columns, attrgetter("rows"))]
+
+
 class Writer:
     """Renders scenes in one format. Keeps only the lines of the last rendering: a series that vanishes is
     forgotten with its line."""
@@ -49,25 +80,37 @@ class Writer:
         self.openmetrics = openmetrics
         self._families = tuple(families)
         self._headers = {family.name: _header(family, openmetrics) for family in self._families}
+        self._tables = _tables(self._families)
         self._kept: dict[str, Kept] = {}
         self._histograms: dict[str, dict[Labels, Histogram]] = {}
 
     def render(self, scene: Scene) -> bytes:
-        parts = [self._text(family, scene) for family in self._families]
+        columns: dict[Column, Seen] = {}
+        for table in self._tables:
+            columns |= table.read(scene)
+        parts = [self._text(family, scene, columns) for family in self._families]
         if self.openmetrics:
             parts.append(EOF)
         return "".join(parts).encode()
 
-    def _text(self, family: Family, scene: Scene) -> str:
+    def _text(self, family: Family, scene: Scene, columns: Mapping[Column, Seen]) -> str:
         """The family with its header; nothing if it has no series."""
         if family.distributions is not None:
             return self._histogram_text(family, family.distributions(scene))
-        samples, kept = list(family.read(scene)), self._kept.get(family.name)
-        if kept is None or samples != kept.samples:
-            kept = self._kept[family.name] = self._write(family, samples, kept.lines if kept else {})
+        kept = self._kept.get(family.name)
+        seen = columns[family.column] if family.column else list(family.read(scene))
+        if kept is None or seen != kept.seen:
+            samples = seen if isinstance(seen, list) else family.read(scene)
+            kept = self._kept[family.name] = self._write(family, seen, samples, kept.lines if kept else {})
         return kept.text
 
-    def _write(self, family: Family, samples: list[Sample], old: dict[Labels, Line]) -> Kept:
+    def _write(
+        self,
+        family: Family,
+        seen: Seen | list[Sample],
+        samples: Iterable[Sample],
+        old: dict[Labels, Line],
+    ) -> Kept:
         """Most readings equal those of a second ago: their whole line is reused."""
         lines: dict[Labels, Line] = {}
         for labels, value in samples:
@@ -81,7 +124,7 @@ class Writer:
                 line = (line[0], value, f"{line[0]}{number(value)}\n")
             lines[labels] = line
         text = "".join([line[2] for line in lines.values()])
-        return Kept(samples, lines, self._headers[family.name] + text if text else "")
+        return Kept(seen, lines, self._headers[family.name] + text if text else "")
 
     def _histogram_text(self, family: Family, distributions: Iterable[Distribution]) -> str:
         old = self._histograms.get(family.name, {})

@@ -115,12 +115,17 @@ class OwnProcess:
         self._metrics: list[Metric] = []
         self._asked_at = float("-inf")
         self._written: dict[tuple[str, bool], tuple[Metric, bytes]] = {}
+        self._pages: dict[bool, bytes] = {}
+        """What is written of `_metrics`, by format."""
 
     def page(self, openmetrics: bool) -> bytes:
         now = time.monotonic()
         if now - self._asked_at >= OWN_SECONDS:
             self._metrics, self._asked_at = list(self._registry.collect()), now
-        return b"".join([self._text(metric, openmetrics) for metric in self._metrics])
+            self._pages.clear()
+        if openmetrics not in self._pages:
+            self._pages[openmetrics] = b"".join([self._text(one, openmetrics) for one in self._metrics])
+        return self._pages[openmetrics]
 
     def _text(self, metric: Metric, openmetrics: bool) -> bytes:
         known = self._written.get((metric.name, openmetrics))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sized
 from dataclasses import dataclass, field
-from operator import itemgetter
-from typing import Literal, NamedTuple
+from operator import attrgetter, itemgetter
+from typing import Any, Literal, NamedTuple
 
 from monitor.model.fair_share import fair_share
 from monitor.model.finding import Finding
@@ -19,6 +19,8 @@ Kind = Literal["gauge", "counter", "info", "histogram"]
 Labels = tuple[str, ...]
 Sample = tuple[Labels, float | None]
 """Label values and a value; None is absent and not written."""
+
+Read = Callable[["Scene"], Iterable[Sample]]
 
 MAX_RING_ERRORS = 256
 """A choice: series of users and reasons."""
@@ -35,6 +37,28 @@ class Distribution(NamedTuple):
     exemplar_labels: tuple[tuple[str, str], ...] = ()
 
 
+class Column(NamedTuple):
+    """An attribute that a family reads of every GPU or rank, and nothing else: as long as it stays the same
+    for all of them, so do the family's samples."""
+
+    rows: Literal["gpus", "ranks"]
+    path: str
+
+    def one_each(self, value: Callable[[Any], float | None] | None = None) -> Read:
+        """Reads one sample per row: the attribute, or what `value` makes of it."""
+        get, rows = attrgetter(self.path), attrgetter(self.rows)
+        if value is None:
+            return lambda scene: [(labels, get(row)) for labels, row in rows(scene)]
+        return lambda scene: [(labels, value(get(row))) for labels, row in rows(scene)]
+
+    def some_each(self, values: Callable[[Any], Iterable[tuple[str, float | None]]]) -> Read:
+        """Reads as many samples per row as `values` makes of the attribute, each with one more label."""
+        get, rows = attrgetter(self.path), attrgetter(self.rows)
+        return lambda scene: [
+            ((*labels, key), value) for labels, row in rows(scene) for key, value in values(get(row))
+        ]
+
+
 @dataclass(frozen=True, slots=True)
 class Family:
     """One metric family: its contract and where its samples come from."""
@@ -43,13 +67,15 @@ class Family:
     kind: Kind
     help: str
     labels: tuple[str, ...]
-    read: Callable[[Scene], Iterable[Sample]]
+    read: Read
     source: str
     """Where the figure comes from, for docs/metrics.md."""
     cost: str
     """How many series it makes."""
     distributions: Callable[[Scene], Iterable[Distribution]] | None = None
     bounds: tuple[float, ...] = ()
+    column: Column | None = None
+    """None: the family reads more than one."""
 
     @property
     def base(self) -> str:

@@ -31,13 +31,13 @@ def _link_errors(scene: Scene) -> Iterable[Sample]:
 
 
 FAMILIES = (
-    of("nvlink_links", "gauge", "NVLink links that are up.", lambda g: g.nvlink.links_active, "NVLink state"),
-    of("nvlink_transmit_bytes_per_second", "gauge", "Bytes sent over all NVLink links.", lambda g: g.nvlink.transmit_bytes_per_second, "NVLink counters"),
-    of("nvlink_receive_bytes_per_second", "gauge", "Bytes received over all NVLink links.", lambda g: g.nvlink.receive_bytes_per_second, "NVLink counters"),
-    of("nvlink_transmit_bytes_total", "counter", "Bytes sent over all NVLink links since the driver was loaded.", lambda g: g.nvlink.transmit_bytes, "NVLink counters"),
-    of("nvlink_receive_bytes_total", "counter", "Bytes received over all NVLink links since the driver was loaded.", lambda g: g.nvlink.receive_bytes, "NVLink counters"),
-    of("nvlink_bandwidth_bytes_per_second", "gauge", "What all NVLink links could carry.", lambda g: g.nvlink.bandwidth_bytes_per_second, "NVLink speed"),
-    each("nvlink_errors_total", "counter", "Errors on all NVLink links; replay and recovery were put right.", "kind", lambda g: g.nvlink.errors.items(), "NVLink error counters", "up to 5 per GPU"),
+    of("nvlink_links", "gauge", "NVLink links that are up.", "nvlink.links_active", "NVLink state"),
+    of("nvlink_transmit_bytes_per_second", "gauge", "Bytes sent over all NVLink links.", "nvlink.transmit_bytes_per_second", "NVLink counters"),
+    of("nvlink_receive_bytes_per_second", "gauge", "Bytes received over all NVLink links.", "nvlink.receive_bytes_per_second", "NVLink counters"),
+    of("nvlink_transmit_bytes_total", "counter", "Bytes sent over all NVLink links since the driver was loaded.", "nvlink.transmit_bytes", "NVLink counters"),
+    of("nvlink_receive_bytes_total", "counter", "Bytes received over all NVLink links since the driver was loaded.", "nvlink.receive_bytes", "NVLink counters"),
+    of("nvlink_bandwidth_bytes_per_second", "gauge", "What all NVLink links could carry.", "nvlink.bandwidth_bytes_per_second", "NVLink speed"),
+    each("nvlink_errors_total", "counter", "Errors on all NVLink links; replay and recovery were put right.", "kind", "nvlink.errors", dict.items, "NVLink error counters", "up to 5 per GPU"),
     _link("up", "gauge", "1: the link is up.", lambda link: link.up),
     _link("transmit_bytes_total", "counter", "Bytes sent over one link since the driver was loaded.", lambda link: link.transmit_bytes),
     _link("receive_bytes_total", "counter", "Bytes received over one link since the driver was loaded.", lambda link: link.receive_bytes),

@@ -7,11 +7,11 @@ import pytest
 from monitor.host.cpu import parse_stat, shares
 from monitor.host.disk import parse_diskstats
 from monitor.host.linux import parse_loadavg
-from monitor.host.memory import parse_meminfo, vmstat_field
+from monitor.host.memory import parse_meminfo
 from monitor.host.network import parse_net_dev
 from monitor.host.pressure import parse_pressure
 from monitor.host.processes import parse_io, parse_process_stat
-from monitor.host.procfs import Every, Rates
+from monitor.host.procfs import Every, Rates, counter
 from monitor.host.tree import parse_parent
 
 STAT = b"""cpu  1000 100 500 8000 200 50 50 100 30 0
@@ -64,11 +64,12 @@ def test_meminfo_in_bytes() -> None:
     assert info == {b"MemTotal": 2048 * 1024, b"Shmem": 16 * 1024}
 
 
-def test_vmstat_takes_whole_names_only() -> None:
-    raw = b"nr_free 1\nxpswpin 5\npswpin 12\npswpout 13\n"
-    assert vmstat_field(raw, b"pswpin") == 12
-    assert vmstat_field(raw, b"pswpout") == 13
-    assert vmstat_field(raw, b"absent") is None
+def test_a_counter_by_its_whole_name() -> None:
+    raw = b"nr_free 1\nxpswpin 5\npswpin 12\nodd max\npswpout 13"
+    assert counter(raw, b"nr_free") == 1
+    assert counter(raw, b"pswpin") == 12
+    assert counter(raw, b"pswpout") == 13
+    assert counter(raw, b"odd") is counter(raw, b"absent") is counter(None, b"absent") is None
 
 
 def test_diskstats_of_old_and_new_kernels() -> None:
