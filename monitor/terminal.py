@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import TextIO
 
 from monitor.language import cells, said, word
+from sdk.units import ABSENT
 
 NARROWEST = 40
 GAP = "  "
@@ -123,9 +124,10 @@ def table(
     on: Terminal = PLAIN,
 ) -> str:
     """Columns as wide as needed. If that exceeds the terminal's width, column `below` moves below its row,
-    then the columns in `spare` are dropped, in order. `tones` are the colours of the rows."""
+    then the columns in `spare` are dropped, in order; one that no row fills is not there at all. `tones` are
+    the colours of the rows."""
     head, rows = _spoken(head, rows)
-    shown = list(range(len(head)))
+    shown = [at for at in range(len(head)) if at not in spare or any(_says(row[at]) for row in rows)]
     under = None
     for drop in (below, *spare):
         if on.width is None or _wide(head, rows, shown) <= on.width:
@@ -148,6 +150,10 @@ def _spoken(
     own = [title.lower() in NAMES for title in head]
     told = [[text if is_name else word(text) for text, is_name in zip(row, own, strict=True)] for row in rows]
     return [word(title) for title in head], told
+
+
+def _says(text: str) -> bool:
+    return text.strip() not in ("", ABSENT)
 
 
 def _below(row: Sequence[str], under: int | None, on: Terminal) -> Iterator[str]:

@@ -16,8 +16,8 @@ from monitor.model.since_start import Stretch, gaps, stretches
 from monitor.model.steps import Columns
 from monitor.runs.figures import RankFigures
 
-LEAST_SECONDS = 5.0
-"""Chosen: a narrower part has hardly more windows than it, and its time labels would need fractions."""
+LEAST_SECONDS = 1.0
+"""Chosen: of most runs, a narrower part is a few steps."""
 
 
 class Source(Protocol):

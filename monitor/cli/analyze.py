@@ -49,7 +49,8 @@ def run(args: argparse.Namespace) -> int:
         iterations = PROBED_ITERATIONS if args.probe else ITERATIONS
     if iterations < 1:
         raise UserError(f"--iterations must be at least 1, not {iterations}")
-    report, code = analyze(command_words(args.words), iterations, args.connect, probe.environment(args))
+    words = command_words(args.words, "analyze")
+    report, code = analyze(words, iterations, args.connect, probe.environment(args))
     if args.json:
         print(json.dumps(report.as_json() | {"iterations": iterations}, indent=2))
     else:

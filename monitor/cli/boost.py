@@ -37,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    words = command_words(args.words)
+    words = command_words(args.words, "boost")
     best = _verified(words, args.allow_numerics)
     _say(_promise(best))
     environment = launch_environment(None)

@@ -23,11 +23,11 @@ NOT_EXECUTABLE = 126
 _FORWARDED = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGCONT", "SIGWINCH")
 
 
-def command_words(given: Sequence[str]) -> list[str]:
-    """The command after ``--``; a script that is not executable is run with our Python."""
+def command_words(given: Sequence[str], asked: str) -> list[str]:
+    """The command after ``--`` of `gpumon asked`; a script that is not executable is run with our Python."""
     words = list(given[1:] if given and given[0] == "--" else given)
     if not words:
-        raise UserError("no command to run", hint="gpumon run -- python train.py")
+        raise UserError("no command to run", hint=f"gpumon {asked} -- python train.py")
     if words[0].endswith(".py") and os.path.isfile(words[0]) and not os.access(words[0], os.X_OK):
         words.insert(0, sys.executable)
     if shutil.which(words[0]) is None:

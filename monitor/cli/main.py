@@ -84,10 +84,10 @@ class Parser(argparse.ArgumentParser):
         raise UserError(message, hint=self._meant(message) or f"{self.prog} --help")
 
     def _meant(self, message: str) -> str:
-        """The closest match to an option that does not exist."""
-        unknown = [word.partition("=")[0] for word in message.split() if word.startswith("--")]
-        known = [option for option in self._option_string_actions if option.startswith("--")]
-        near = [one for word in unknown for one in difflib.get_close_matches(word, known, 1)]
+        """The closest match to an option that does not exist; the dashes are no likeness."""
+        unknown = [word.partition("=")[0][2:] for word in message.split() if word.startswith("--")]
+        known = [option[2:] for option in self._option_string_actions if option.startswith("--")]
+        near = [f"--{one}" for word in unknown for one in difflib.get_close_matches(word, known, 1)]
         return f"did you mean {', '.join(near)}?" if near and "unrecognized" in message else ""
 
 

@@ -37,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    words = command_words(args.words)
+    words = command_words(args.words, "run")
     environment = launch_environment(args.name) | probe.environment(args)
     if args.no_summary and not args.json and not args.probe and not args.track:
         _become(words, environment)

@@ -11,15 +11,15 @@ from monitor.cli import fleet_source, run_source, show_nodes
 from monitor.language import word
 from monitor.model import criticality
 from monitor.model.errors import EXIT_FAILED, EXIT_OK
+from monitor.model.facts import promises
 from monitor.model.finding import Finding
 from monitor.model.history import RunRecord
-from monitor.model.run import Rank, Run
+from monitor.model.run import Phase, Rank, Run
 from monitor.model.snapshot import encode
 from monitor.model.units import (
     ABSENT,
     ago,
     duration,
-    gain_range,
     number,
     percent,
     seconds,
@@ -68,10 +68,7 @@ def render(record: RunRecord, on: Terminal = PLAIN) -> Iterator[str]:
         yield from show_nodes.nodes(run, on)
     if run.phases:
         yield "where the time goes (a step)"
-        rows = [
-            (p.name, seconds(p.mean_seconds), percent(p.share), seconds(p.p95_seconds))
-            for p in sorted(run.phases, key=lambda phase: -phase.share)
-        ]
+        rows = [_phase(one) for one in sorted(run.phases, key=lambda phase: -phase.share)]
         yield table(("phase", "mean", "share", "p95"), rows, right=(1, 2, 3), on=on)
         yield ""
     if run.stalls:
@@ -92,6 +89,12 @@ def render(record: RunRecord, on: Terminal = PLAIN) -> Iterator[str]:
         return
     ranks, figures = [_rank(rank) for rank in run.ranks], range(2, len(RANK_HEAD))
     yield table(RANK_HEAD, ranks, right=figures, spare=RANK_SPARE, on=on)
+
+
+def _phase(phase: Phase) -> tuple[str, ...]:
+    """Without a p95 where fewer than one step in twenty has the phase: 0 beside a mean that is not."""
+    late = seconds(phase.p95_seconds) if phase.p95_seconds != 0 else ""
+    return phase.name, seconds(phase.mean_seconds), percent(phase.share), late
 
 
 def _live(run: Run) -> str:
@@ -128,11 +131,11 @@ def _facts(run: Run) -> str:
 
 def _findings(findings: tuple[Finding, ...], on: Terminal) -> Iterator[str]:
     for finding in findings:
-        gain = finding.speedup
-        note = f", {gain.note}" if gain and gain.note else ""
-        promise = f"  {gain_range(gain.low, gain.likely, gain.high)}{note}" if gain else ""
-        title = wrapped(f"{finding.severity}: {finding.title}  [{finding.id}]{promise}", on.width)
+        title = wrapped(f"{finding.severity}: {finding.title}  [{finding.id}]", on.width)
         yield from (on.paint(line, finding.severity) for line in title)
+        if promises(finding) and finding.speedup is not None:
+            note = f", {finding.speedup.note}" if finding.speedup.note else ""
+            yield from wrapped(f"{finding.promise}{note}", on.width, "  ")
         if finding.remedy.summary:
             yield from wrapped(f"→ {finding.remedy.summary}", on.width, "  ")
         yield from code(finding.remedy.change, on.width, "    ")

@@ -171,7 +171,7 @@ def _findings(snapshot: Snapshot) -> Iterator[str]:
 
 def _finding(finding: Finding) -> Iterator[str]:
     promise = f"{gain(finding.speedup.likely)} " if finding.speedup else ""
-    yield f"{finding.severity:<8} {promise}{said(finding.title)} ({finding.subject})  [{finding.id}]"
+    yield f"{finding.severity:<8} {promise}{said(finding.brief)} ({finding.subject})  [{finding.id}]"
     if finding.remedy.summary:
         yield f"{HANG}→ {said(finding.remedy.summary)}"
 

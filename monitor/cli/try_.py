@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
 
         print("\n".join(knob_lines()))
         return EXIT_OK
-    options, words = _options(args), command_words(args.words)
+    options, words = _options(args), command_words(args.words, "try")
     _check_save(args.save, words)
     answer = _study(args, words, options)
     if args.json:

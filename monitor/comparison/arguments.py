@@ -37,6 +37,11 @@ def _parsed(words: list[str]) -> Arguments:
     return found
 
 
+def given(name: str, text: str) -> str:
+    """As it stood on the command line: the position of a word is no part of it."""
+    return text if name.startswith("#") else f"{name} {text}".strip()
+
+
 def differing(a: Run, b: Run) -> dict[str, tuple[str | None, str | None]]:
     """Option → its value in each run, where they differ; empty if either run's are unknown."""
     before, after = arguments(a), arguments(b)

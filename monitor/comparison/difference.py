@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from monitor.comparison.arguments import differing
+from monitor.comparison.arguments import differing, given
 from monitor.comparison.settings import setting
 from monitor.model.history import RunRecord
 from monitor.model.post_mortem import HUNG
@@ -62,8 +62,9 @@ class Difference(Struct, frozen=True):
     after: Any
 
     def text(self) -> str:
-        verb = "differ" if self.kind in PLURAL else "differs"
-        return f"{NAMES[self.kind]} {verb}: {_shown(self.before)} → {_shown(self.after)}"
+        name, before, after = NAMES[self.kind], _shown(self.before), _shown(self.after)
+        several = self.kind in PLURAL
+        return f"{name} differ: {before} → {after}" if several else f"{name} differs: {before} → {after}"
 
 
 def _shown(value: Any) -> str:
@@ -125,7 +126,7 @@ def _arguments(a: Run, b: Run) -> tuple[str | None, str | None]:
     """The arguments that differ, as given."""
     pairs = differing(a, b)
     one, two = (
-        " ".join(f"{name} {pair[side]}".strip() for name, pair in pairs.items() if pair[side] is not None)
+        " ".join(given(name, text) for name, pair in pairs.items() if (text := pair[side]) is not None)
         for side in (0, 1)
     )
     return (one or "none", two or "none") if pairs else (None, None)

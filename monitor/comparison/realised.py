@@ -31,6 +31,7 @@ NotCredited = Literal[
     "other_arguments",
     "unchanged",
     "cannot_tell",
+    "too_short",
     "noise",
     "no_promise",
 ]
@@ -42,6 +43,7 @@ REASONS: dict[NotCredited, str] = {
     "other_arguments": "other arguments differ as well",
     "unchanged": "its remedy was not applied",
     "cannot_tell": "it is unknown whether its remedy was applied",
+    "too_short": "too little was measured to be sure of the change",
     "noise": "no change beyond noise",
     "no_promise": "it promised no gain",
 }
@@ -125,6 +127,8 @@ def _doubt(a: Run, b: Run, measured: Measured, troubles: Sequence[Trouble]) -> N
         return "not_ended"
     if a.ended is not None and a.ended > b.started:
         return "b_before_a" if b.ended is not None and b.ended <= a.started else "same_time"
+    if measured.low is None or measured.high is None:
+        return "too_short"
     return None if measured.certain else "noise"
 
 

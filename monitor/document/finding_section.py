@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from monitor.catalog.dossier import Dossier
 from monitor.document import charts
 from monitor.document.markup import Markup, join, tag
-from monitor.document.parts import change, pairs, prose, section
-from monitor.language import word
+from monitor.document.parts import change, pairs, prose, section, value_text
 from monitor.model.facts import promises
 from monitor.model.finding import EFFECT_WORDS, Finding, Remedy
-from monitor.model.units import gain, gain_range, label, value_of
+from monitor.model.units import gain, gain_range, label
 from monitor.store.ledger import Entry
 
 WORDS = {"critical": "critical", "warning": "fix", "hint": "hint", "healthy": "healthy"}
@@ -49,7 +48,7 @@ def _promise(finding: Finding, kept: Entry | None) -> Markup | None:
     if speedup is None or not promises(finding):
         return None
     note = f" ({speedup.note})" if speedup.note else ""
-    words = [tag("b", f"predicted {gain_range(speedup.low, speedup.likely, speedup.high)}"), note]
+    words = [tag("b", finding.promise), note]
     realised = kept.realised if kept is not None else None
     if kept is not None:
         changed = f" in {kept.after_run}" if kept.after_run else ""
@@ -80,7 +79,7 @@ def _consequences(remedy: Remedy) -> Iterator[Markup]:
 
 def _evidence(finding: Finding) -> Markup | None:
     shown = [
-        (label(key), word(value_of(key, value)) if isinstance(value, bool) else value_of(key, value))
+        (label(key), value_text(key, value))
         for key, value in finding.evidence.items()
         if value not in (None, "", [], {})
     ]

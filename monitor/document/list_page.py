@@ -17,7 +17,7 @@ HEAD = ("run", "state", "steps", "samples/s", "step", "lasted", "started", "find
 def list_page(rows: Sequence[RunRow], ways: Markup) -> str:
     before = _forerunners(rows)
     lines = [_line(row, before.get(row)) for row in rows]
-    body = table(HEAD, lines, figures=(2, 3, 4, 5, 6)) if rows else _empty()
+    body = table(HEAD, lines, figures=(2, 3, 4, 5, 6), stacks=True) if rows else _empty()
     heading = tag("header", ways, tag("h1", word("Runs")))
     return document("gpumon: runs", style(), join((heading, tag("main", tag("section", body)))))
 

@@ -38,7 +38,7 @@ def plain(text: str) -> str:
 
 def prose(text: str) -> str:
     """A sentence of ours: what is between backticks stays code, the rest is escaped."""
-    pieces = " ".join(text.split()).split("`")
+    pieces = said(" ".join(text.split())).split("`")
     if len(pieces) % 2 == 0:
         return plain(text)
     return "`".join(piece if at % 2 else piece.translate(SPECIAL) for at, piece in enumerate(pieces))
@@ -118,7 +118,8 @@ def _finding(place: int, finding: Finding, dossier: Dossier) -> Iterator[str]:
     if speedup is not None and promises(finding):
         came = f", realised {gain(kept.realised)} in `{kept.after_run}`" if kept is not None else ""
         note = f" ({speedup.note})" if speedup.note else ""
-        yield f"Predicted {gain_range(speedup.low, speedup.likely, speedup.high)}{note}{came}."
+        told = f"{gain_range(speedup.low, speedup.likely, speedup.high)}{note}{came}"
+        yield f"Predicted {told}." if finding.live else f"Predicted for the next run: {told}."
         yield ""
     yield prose(finding.remedy.summary)
     yield ""

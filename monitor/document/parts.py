@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from importlib import resources
+from typing import Any
 
 from monitor.document.markup import Markup, join, tag
 from monitor.language import said, word
+from monitor.model.units import value_of
 
 ORDER = (
     "data", "transfer", "forward", "backward", "sync", "grad_norm", "optimizer", "zero_grad", "log",
@@ -78,22 +80,35 @@ def toggled(at: int) -> str:
 
 
 def table(
-    head: Sequence[str], rows: Iterable[Sequence[Markup | str]], *, figures: Sequence[int] = ()
+    head: Sequence[str],
+    rows: Iterable[Sequence[Markup | str]],
+    *,
+    figures: Sequence[int] = (),
+    stacks: bool = False,
 ) -> Markup:
-    """Columns in `figures` are numbers, aligned to the right."""
+    """Columns in `figures` are numbers, aligned to the right. With `stacks`, a narrow screen shows the
+    cells of a row below each other, each with its title."""
 
     def cell(name: str, at: int, content: Markup | str) -> Markup:
-        return tag(name, content, class_="figure" if at in figures else None)
+        title = word(head[at]) if stacks and name == "td" and content else None
+        return tag(name, content, class_="figure" if at in figures else None, data_of=title)
 
     titles = [cell("th" if text else "td", at, text) for at, text in enumerate(head)]
     lines = (tag("tr", (cell("td", at, one) for at, one in enumerate(row))) for row in rows)
     body = tag("tbody", lines)
-    return tag("div", tag("table", tag("thead", tag("tr", titles)), body), class_="wide", tabindex=0)
+    whole = tag("table", tag("thead", tag("tr", titles)), body)
+    return tag("div", whole, class_="wide stacks" if stacks else "wide", tabindex=0)
 
 
 def pairs(entries: Iterable[tuple[str, str]]) -> Markup:
     """Names and values in columns that reflow."""
     return tag("dl", (tag("div", tag("dt", name), tag("dd", value)) for name, value in entries))
+
+
+def value_text(key: str, value: Any) -> str:
+    """A setting or a figure, as its key says; yes and no in the reader's language."""
+    text = value_of(key, value)
+    return word(text) if isinstance(value, bool) else text
 
 
 def prose(text: str) -> Markup:

@@ -42,9 +42,8 @@ def of_time(length: float, begin: float = 0.0, marks: int = 5) -> Scale:
     """`length` seconds of a run, from its start or from a later moment."""
     length = max(length, 1e-9)
     step = next((one for one in TIME_STEPS if length / one <= marks), TIME_STEPS[-1])
-    text = units.duration if step >= 1 else units.seconds
     at = range(math.ceil(begin / step), math.floor((begin + length) / step) + 1)
-    ticks = tuple(Tick((n * step - begin) / length, text(n * step)) for n in at)
+    ticks = tuple(Tick((n * step - begin) / length, units.moment(n * step, step)) for n in at)
     return Scale(begin, begin + length, ticks)
 
 

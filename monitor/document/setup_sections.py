@@ -8,11 +8,11 @@ from typing import Any
 from monitor.catalog.dossier import Dossier
 from monitor.document import charts
 from monitor.document.markup import Markup, tag
-from monitor.document.parts import paint, section, table
+from monitor.document.parts import paint, section, table, value_text
 from monitor.language import word
 from monitor.model import phase_names
 from monitor.model.run import Run
-from monitor.model.units import ABSENT, label, number, percent, seconds, size, small_percent, value_of, whole
+from monitor.model.units import ABSENT, label, number, percent, seconds, size, small_percent, whole
 
 HOT_LINES = 12
 LISTS = frozenset(("hotspots", "work", "sites", "source", "setup", "keeps", "per_epoch", "trackers"))
@@ -90,7 +90,7 @@ def _groups(run: Run) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _setting(entry: tuple[str, Any]) -> Markup:
     key, value = entry
-    return tag("tr", tag("th", label(key), scope="row"), tag("td", value_of(key, value)))
+    return tag("tr", tag("th", label(key), scope="row"), tag("td", value_text(key, value)))
 
 
 def ranks(dossier: Dossier) -> Markup | None:

@@ -16,7 +16,7 @@ from monitor.model.account import Account, Spent
 from monitor.model.distribution import Distribution
 from monitor.model.run import Run, Window
 from monitor.model.since_start import points
-from monitor.model.units import number, percent, seconds, small_percent, visible, whole
+from monitor.model.units import moment, number, percent, seconds, small_percent, visible, whole
 
 # ── Where every second went ──────────────────────────────────────────────────────────────────────
 
@@ -31,8 +31,7 @@ def where_it_went(dossier: Dossier) -> Markup | None:
         charts.strip(bars, f"{seconds(account.seconds)} from start to end, by what was done"),
         _avoidable(account),
         tag("table", tag("tbody", _rows(dossier)), class_="spent"),
-        note=f"{seconds(account.seconds)} from the start of the process to its end"
-        + (" (of rank 0)" if len(dossier.run.ranks) > 1 else ""),
+        note=_length(dossier),
     )
 
 
@@ -91,6 +90,14 @@ def pointed(part: Spent, dossier: Dossier) -> str:
     return f"{word(name_of(part, dossier))}: {seconds(part.seconds)}, {small_percent(part.share)}"
 
 
+def _length(dossier: Dossier) -> str:
+    lasted = seconds(dossier.account.seconds)
+    of = " (of rank 0)" if len(dossier.run.ranks) > 1 else ""
+    if dossier.run.live:
+        return f"{lasted} since the start of the process{of}"
+    return f"{lasted} from the start of the process to its end{of}"
+
+
 def _avoidable(account: Account) -> Markup | None:
     found = account.avoidable
     if found is None or not visible(found.share):
@@ -127,12 +134,17 @@ def over_time(dossier: Dossier) -> Markup | None:
     )
 
 
+TOLD_SHARE = 0.2
+"""The ends of a close-up are told to this share of it."""
+
+
 def _span(dossier: Dossier) -> Markup:
     """The part that is shown, and the way back; of the whole run, how to look closer."""
     if dossier.span is None:
         how = "Drag across a chart, or press + on it, to look closer; arrow keys show its values."
         return tag("p", how, class_="closer dim small")
-    begin, end = map(seconds, dossier.span)
+    apart = (dossier.span[1] - dossier.span[0]) * TOLD_SHARE
+    begin, end = (moment(at, apart) for at in dossier.span)
     return tag("p", f"From {begin} to {end}. ", tag("a", "Show the whole run", href="?"))
 
 

@@ -13,7 +13,7 @@ from monitor.document.markup import Markup
 from monitor.language import said, word
 from monitor.model.run import Window
 from monitor.model.since_start import Point, Stretch
-from monitor.model.units import seconds, visible, whole
+from monitor.model.units import moment, seconds, visible, whole
 
 NAMED_HEIGHT = 100
 """From this height in pixels, a chart has room for words beside its numbers."""
@@ -94,7 +94,7 @@ def windows_told(
 
 
 def _where(part: Stretch) -> str:
-    return said(f"{seconds(part.middle)}, step {whole(part.window.first_step)}")
+    return said(f"{moment(part.middle, part.window.seconds)}, step {whole(part.window.first_step)}")
 
 
 def points_told(values: Sequence[Point], name: str, text: Callable[[float], str]) -> list[tuple[float, str]]:

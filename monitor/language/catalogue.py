@@ -152,6 +152,9 @@ class Catalogue:
         found = self._known(text)
         if found is not None:
             return found
+        stopped = self._known(f"{text}.")  # its stop was that of the whole sentence
+        if stopped is not None:
+            return stopped.removesuffix(STOPS["."])
         told = self.sentences(text)
         if told != text:
             return told

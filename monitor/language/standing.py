@@ -31,7 +31,7 @@ STANDING = (
     "{} ({}), at {}",
     "{} takes {} a sample, {} of it in {}", "Killed in {} of step {}", "Killed in step {}",
     "Hung for {} in {} of step {}", "Hung for {} in step {}", "Ended by {} in {} of step {}",
-    "Ended by {} in step {}",
+    "Ended by {} in step {}", "{} is not of the form {}",
 )  # fmt: skip
 FOREIGN = (
     "usage: ", "options", "positional arguments", "show this help message and exit",

@@ -85,7 +85,8 @@ def complete_record(record: RunRecord, policy: Policy = DEFAULT_POLICY) -> RunRe
     run = record.run
     alone = {(run.name, run.user): run.started}
     joined = replace(_run_facts(run, record.updated, alone), ranks=complete_ranks(run.ranks))
-    return replace(record, run=_judged_run(joined, record.findings, policy))
+    findings = tuple(_dated(finding, joined.live, joined) for finding in record.findings)
+    return replace(record, run=_judged_run(joined, findings, policy), findings=findings)
 
 
 def stale_age(snapshot: Snapshot, monotonic: float) -> float | None:
@@ -344,14 +345,18 @@ def promises(finding: Finding, policy: Policy = DEFAULT_POLICY) -> bool:
 def _about(finding: Finding, snapshot: Snapshot, runs: dict[str, Run]) -> Finding:
     run = runs.get(finding.run or "")
     live = finding.run is None or (run is not None and run.live)
-    died = run is not None and run.state in DIED and finding.severity == "critical"
+    dated = _dated(finding, live, run)
     return replace(
-        finding,
+        dated,
         subject=_subject(finding, run, snapshot),
-        live=live,
-        newsworthy=live or died,
         superseded=run is not None and run.superseded,
     )
+
+
+def _dated(finding: Finding, live: bool, run: Run | None) -> Finding:
+    """Whether it is about something that still goes on, and whether it is news."""
+    died = run is not None and run.state in DIED and finding.severity == "critical"
+    return replace(finding, live=live, newsworthy=live or died)
 
 
 def _subject(finding: Finding, run: Run | None, snapshot: Snapshot) -> str:

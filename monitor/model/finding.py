@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from monitor.model import units
+
 Severity = Literal["critical", "warning", "hint", "healthy"]
 SERIOUS: tuple[Severity, ...] = ("critical", "warning")
 """Should be fixed; a hint only may be."""
@@ -124,6 +126,20 @@ class Finding(Struct, frozen=True):
     def key(self) -> FindingKey:
         """What makes it the same finding from one snapshot to the next."""
         return self.id, self.run, self.rank, self.gpu
+
+    @property
+    def brief(self) -> str:
+        """The title without its details, for lists; a group's own title has none."""
+        return self.headline if self.headline and self.title.startswith(self.headline) else self.title
+
+    @property
+    def promise(self) -> str:
+        """The predicted gain in words, empty if there is none. A run that is over can only promise something
+        for the next."""
+        if self.speedup is None:
+            return ""
+        gain = units.gain_range(self.speedup.low, self.speedup.likely, self.speedup.high)
+        return f"predicted {gain}" if self.live else f"predicted for the next run: {gain}"
 
 
 class FindingGroup(Struct, frozen=True):

@@ -172,6 +172,19 @@ def _by_unit(key: str, value: float) -> str:
     return f"{value:.0f} W" if key.endswith("_watts") else number(value)
 
 
+def moment(value: float, apart: float) -> str:
+    """A moment of a run, told from another so many seconds apart: 4 min 12 s, or 1:00:12 and 1:12.5 where a
+    duration would leave out what differs."""
+    if value < 60:
+        return seconds(value)
+    if apart >= 60 or (apart >= 1 and value < 3600):
+        return duration(value)
+    digits = 0 if apart >= 1 else 1 if apart >= 0.1 else 2
+    minutes, rest = divmod(round(value, digits), 60)
+    shown = f"{rest:0{digits + 3 if digits else 2}.{digits}f}"
+    return f"{minutes:.0f}:{shown}" if minutes < 60 else f"{minutes // 60:.0f}:{minutes % 60:02.0f}:{shown}"
+
+
 def label(key: str) -> str:
     """A key without its unit, as words: "data_wait_seconds" → "data wait"."""
     for suffix in ("_bytes_per_second", "_seconds", "_bytes", "_ratio", "_hertz", "_celsius", "_watts", "_s"):

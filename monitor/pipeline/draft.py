@@ -38,6 +38,8 @@ class Draft:
 
     now: Moment
     previous: Snapshot | None = None
+    single: bool = False
+    """Nobody will look a second time: what is there has to be read now."""
     host: Host = field(default_factory=lambda: Host(socket.gethostname()))
     source: Source = NO_SOURCE
     gpus: tuple[Gpu, ...] = ()

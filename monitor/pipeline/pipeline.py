@@ -68,15 +68,15 @@ class Pipeline:
 
     def once(self) -> Snapshot:
         """A single snapshot with its findings, for a command that will not see a second one."""
-        return self._tick(self._engine.once)
+        return self._tick(self._engine.once, single=True)
 
     def close(self) -> None:
         """Close rings, host and driver; safe to call twice."""
         for collector in self._collectors:
             collector.close()
 
-    def _tick(self, evaluate: Evaluate) -> Snapshot:
-        draft = Draft(Moment.now(), self._last)
+    def _tick(self, evaluate: Evaluate, *, single: bool = False) -> Snapshot:
+        draft = Draft(Moment.now(), self._last, single)
         for collector in self._collectors:
             self._timed(collector.name, draft.now, partial(collector.collect, draft))
         if self._store is not None:

@@ -95,6 +95,18 @@ class RunReader:
         if self._cleaner is not None:
             self._cleaner.clean(now)
 
+    def catch_up(self, now: Moment) -> None:
+        """`poll`, then the rest of every ring: for who looks only once. A ring that is read in part looks as
+        if its writer were still at that step."""
+        self.poll(now)
+        for follower in tuple(self.followers):
+            before = -1
+            while follower.alive and before < follower.cursor < follower.header.head:
+                before = follower.cursor
+                self._poll_one(follower, now, MAX_RECORDS, with_meta=True)
+        if self.sink is not None:
+            self.sink.commit()
+
     def _make_room(self) -> None:
         """Rings of the owner with the most give way to those of owners with fewer: dead ones first, then the
         newest."""

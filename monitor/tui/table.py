@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from monitor.language import word
 from monitor.model import units
-from monitor.tui.text import Cell, Line, Slot, Span, fit, spans
+from monitor.tui.text import Cell, Line, Slot, Span, cells, fit, spans
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,8 @@ class Column:
     drop: int = 0
     grow: int = 0
     most: int = 400
+    short: str = ""
+    """The title where there is not room for it."""
 
 
 def chosen(columns: Sequence[Column], width: int, gap: int = 2) -> dict[str, tuple[Column, int]]:
@@ -86,7 +88,10 @@ def heading(
     for index, (column, width) in enumerate(layout.values()):
         arrow = ("↓" if reverse else "↑") if column.name == sort else ""
         role = "title" if index == 0 else "strong" if arrow else "head"
-        out += [*fit(Span(word(column.title) + arrow, role), width, column.align), Span(" " * gap)]
+        title = word(column.title) + arrow
+        if column.short and cells(title) > width:
+            title = word(column.short) + arrow
+        out += [*fit(Span(title, role), width, column.align), Span(" " * gap)]
         slots.append(Slot(x, x + width, ("sort", column.name)))
         x += width + gap
     return Line(tuple(out), tuple(slots))

@@ -146,7 +146,7 @@ def timeline(
             parts = {name: share * 0.75 for name, share in parts.items()} | {stalls[0]: 0.25}
         length = step * slow * noise
         out.append(Window(
-            start=NOW - (windows - index) * 60, seconds=60.0, first_step=int(index * 60 / step), steps=int(60 / length), step_p50=length * 0.98,
+            start=NOW - (windows - index) * 60, seconds=60.0, first_step=int(index * 60 / step), steps=int(60 / length), steps_seconds=60.0, step_p50=length * 0.98,
             step_p95=length * 1.15, step_max=length * (9 if stalls else 1.6), samples_per_second=batch / length, phases=parts, starved_ratio=round(data * 0.9, 3),
             loss=2.3 * math.exp(-index / 18) + 0.31 + 0.02 * math.sin(index), rss_bytes=int((3.1 + index * 0.01) * GIB), device_memory_bytes=int(11.6 * GIB),
             gpu_utilization_ratio=1 - data, sm_clock_hertz=1.98e9, stalls=stalls))  # fmt: skip
@@ -172,7 +172,7 @@ def rank(
         step=times(step), whole=times(step * 1.02, steps), phases=phases(shares, step), iterations_per_second=1 / step, samples_per_second=batch / step,
         device_times=Device(busy_ratio=1 - shares["data"], starved_ratio=shares["data"] * 0.95, lag_seconds=0.004, measured_steps=512),
         loader=LoaderTimes(batches=512, sampler_seconds=0.0004, fetch_seconds=0.19, getitem_seconds=0.003, collate_seconds=0.008, wait_seconds=0.18, pin_seconds=0.002, worker_busy_ratio=0.97, samples_per_batch=batch),
-        stalls=(Stall(kind="validate", count=7, total_seconds=84.0, share=0.02, every_steps=1780.0, mean_seconds=12.0, last_step=steps - 400), Stall(kind="checkpoint", count=9, total_seconds=40.5, share=0.011, every_steps=1300.0, mean_seconds=4.5, last_step=steps - 120)),
+        stalls=(Stall(kind="validate", count=7, total_seconds=84.0, share=0.02, every_steps=1780.0, mean_seconds=12.0, last_step=steps - 400), Stall(kind="checkpoint", count=82, total_seconds=246.0, share=0.06, every_steps=150.0, mean_seconds=3.0, last_step=steps - 120)),
         loss=0.4127, scalars={"accuracy": 0.8713, "lr": 0.0003, "cuda.allocated_bytes": 9.8 * GIB, "cuda.reserved_bytes": 11.2 * GIB, "gc.seconds": 0.41, "dynamo.recompiles": 1.0},
         overhead_ratio=0.0006)  # type: ignore[arg-type]  # fmt: skip
 
@@ -182,7 +182,7 @@ CONFIG = {
     "loader": {"num_workers": 0, "batch_size": 64, "prefetch_factor": None, "pin_memory": False, "persistent_workers": False},
     "optimizer": {"class": "AdamW", "fused": False, "foreach": None}, "model": {"class": "ResNet", "parameters": 25_557_032, "compiled": False},
     "precision": {"autocast": False, "matmul_tf32": False}, "cudnn": {"benchmark": False},
-    "hotspots": [{"phase": "fetch", "function": "decode", "file": "data.py", "line": 48, "share": 0.71, "seconds": 0.0021, "kind": "cpu"}],
+    "hotspots": [{"phase": "fetch", "function": "Photos.__getitem__", "file": "data.py", "line": 48, "share": 0.71, "seconds": 0.0021, "kind": "cpu", "code": "image = decode(self.files[at])"}],
 }  # fmt: skip
 
 
@@ -240,43 +240,57 @@ def process(
 
 
 NO_WORKERS = Finding(
-    "input.no_workers", "critical", "The GPU waits for data: the loader has no workers",
+    "input.no_workers", "warning",
+    "No loader workers: 62 % of the step waits for data made in the main process; `Photos.__getitem__` takes 3.00 ms a sample, 71 % of it in `image = decode(self.files[at])` (data.py:48)",
+    headline="No loader workers: 62 % of the step waits for data made in the main process", cause="No loader workers",
     run="resnet50-naive-8f3a21", gpu="GPU-0000", since=NOW - 1260,
-    evidence={"data_share": 0.62, "data_wait_seconds": 0.1934, "step_seconds": 0.312, "num_workers": 0, "fetch_seconds": 0.19, "getitem_seconds": 0.003, "cpu_idle_cores": 41.0},
+    evidence={"num_workers": 0, "data_share": 0.62, "data_seconds_per_step": 0.1934, "step_seconds": 0.312, "getitem_seconds": 0.003, "cores": 64, "hot_line": "data.py:48", "hot_function": "Photos.__getitem__", "hot_share_of_loader": 0.71},
     remedy=Remedy(
-        "num_workers 0→6, pinned memory, persistent workers",
-        " loader = DataLoader(\n     dataset,\n     batch_size=64,\n-    num_workers=0,\n+    num_workers=6,\n+    pin_memory=True,\n+    persistent_workers=True,\n+    prefetch_factor=4,\n )\n-images = images.to(device)\n+images = images.to(device, non_blocking=True)\n", settings=("loader.num_workers",)),
-    speedup=Speedup(1.7, 2.1, 2.4, "the step becomes max(0.119 s compute, 0.19 s ÷ 6 workers)"),
-    why="Batches are made in the training process itself, one after the other: while it decodes images the GPU has nothing to do. Workers make the next batches while the GPU works on this one.",
+        "Give the DataLoader 6 workers (num_workers=6; 64 cores here), so that the next batches are made while the model computes.",
+        "@@ train.py:31 @@\n- loader = DataLoader(\n-     photos, batch_size=64, shuffle=True,\n- )\n+ loader = DataLoader(\n+     photos, batch_size=64, shuffle=True,\n+     num_workers=6, persistent_workers=True,\n+ )\n",
+        settings=("loader.num_workers",), effect="in_expectation", price="memory of a process for each worker"),
+    speedup=Speedup(1.7, 2.1, 2.4, "loading 193 ms a batch overlaps with 119 ms of the rest on 64 cores", "gpu"),
+    why="With `num_workers=0` nothing is loaded while the model computes; every sample's cost is paid in the step.",
 )  # fmt: skip
 AMP = Finding(
-    "compute.amp_off", "warning", "Full precision on tensor cores: autocast is off", run="resnet50-naive-8f3a21", since=NOW - 1200,
-    evidence={"forward_share": 0.11, "backward_share": 0.18, "tensor_active_ratio": 0.04, "autocast": False},
-    remedy=Remedy("autocast to bfloat16", "+with torch.autocast('cuda', dtype=torch.bfloat16):\n     loss = criterion(model(images), target)\n"),
-    speedup=Speedup(1.05, 1.17, 1.22, "compute is 29 % of the step"), why="H100 tensor cores run bfloat16 at twice the rate of TF32.",
+    "compute.amp_off", "warning", "Mixed precision is off: forward and backward (29 % of the step) run in float32",
+    headline="Mixed precision is off: forward and backward (29 % of the step) run in float32", cause="Mixed precision off", run="resnet50-naive-8f3a21", since=NOW - 1200,
+    evidence={"compute_share": 0.29, "autocast": False, "gpu": "NVIDIA H100 80GB HBM3"},
+    remedy=Remedy("Run forward and loss under autocast with bfloat16 (no scaler needed); watch the loss for the first epochs.", effect="changes_training"),
+    speedup=Speedup(1.05, 1.17, 1.22, "16-bit matrix work runs at 1.2–2.2 times the speed, on 29 % of the step", "gpu"),
+    why="Tensor cores do 16-bit matrix work several times faster and halve the memory traffic; float32 leaves them idle.",
 )  # fmt: skip
 CHECKPOINT = Finding(
-    "job.checkpoint", "hint", "Checkpoints hold the training for 1.1 % of the time", run="resnet50-naive-8f3a21", since=NOW - 600,
-    evidence={"checkpoint_seconds": 4.5, "every_steps": 1300, "share": 0.011}, remedy=Remedy("save in the background", "-torch.save(state, path)\n+async_save(state, path)\n"),
-    speedup=Speedup(1.0, 1.01, 1.01, "1.1 % of the time"), why="The loop waits while the file is written.",
+    "compute.checkpoint_stalls", "hint", "Checkpoints take 6 % of the time: saved every 150 steps, 3.00 s each (train.py:58)",
+    headline="Checkpoints take 6 % of the time: saved every 150 steps, 3.00 s each (train.py:58)", cause="Frequent checkpoints", run="resnet50-naive-8f3a21", since=NOW - 600,
+    evidence={"checkpoint_share": 0.06, "checkpoint_seconds": 3.0, "every_steps": 150, "suggested_every_steps": 480},
+    remedy=Remedy("Save every 480 steps (or once an epoch, or only when the model got better) instead of every 150 steps; or copy the state and save it from a thread.", effect="identical", price="up to 480 steps are lost when the run dies"),
+    speedup=Speedup(1.04, 1.05, 1.06, "20.0 ms a step is spent saving now", "gpu"), why="A synchronous save holds up every step after it; saving too often is one of the most common causes of idle GPUs.",
 )  # fmt: skip
 POWER = Finding(
-    "device.power_cap", "warning", "GPU 2 is held back by its power limit", gpu="GPU-0002", since=NOW - 300,
-    evidence={"sm_clock_hertz": 1.32e9, "sm_clock_max_hertz": 1.98e9, "power_watts": 349.0, "power_limit_watts": 350.0},
-    remedy=Remedy("raise the power limit to 700 W", "nvidia-smi -i 2 -pl 700"), speedup=Speedup(1.1, 1.25, 1.4, "clock ratio"), why="The other GPUs of the run wait for the slowest.",
+    "device.power_throttle", "warning", "GPU 2 is at its power limit of 350 W, clock at 67 % of its maximum", gpu="GPU-0002", since=NOW - 300, cause="Power throttling",
+    evidence={"reasons": ["sw_power_cap"], "clock_ratio": 0.667, "power_watts": 349.0, "power_limit_watts": 350.0},
+    remedy=Remedy("Raise the power limit towards the card's maximum (if cooling and supply allow).", "nvidia-smi -i 2 -pl <watts>"), speedup=Speedup(1.0, 1.25, 1.4, "the clock back at its maximum, on compute-bound steps", "gpu"),
+    why="With a lower limit that somebody has set, speed is given away.",
 )  # fmt: skip
 HUNG = Finding(
-    "trend.hung", "critical", "No step for 4 min 12 s: rank 3 is stuck in backward", run="llama-ft-8f3a21", rank=3, since=NOW - 252,
-    evidence={"live_phase": "backward", "live_seconds": 252.0, "usual_step_seconds": 0.84, "ranks_waiting": 7},
-    remedy=Remedy("see where it is stuck", "py-spy dump --pid 4103"), why="Seven ranks wait in the all-reduce for one.",
+    "trend.hung", "critical", "Hung in backward: no step for 4 min 12 s", run="llama-ft-8f3a21", rank=3, since=NOW - 252, cause="Hung",
+    evidence={"silent_seconds": 252.0, "live_phase": "backward", "steps": 12_431, "usual_step": 0.84},
+    remedy=Remedy("In backward: a collective waits for a rank that never arrived; look at the other ranks.", "py-spy dump --pid 4103"),
+    why="A deadlocked worker, a collective that one rank never entered or a stuck file system does not resolve itself, and the GPU stays allocated.",
 )  # fmt: skip
-LOST = Finding("device.lost", "critical", "GPU 5 has fallen off the bus (XID 79)", gpu="GPU-0005", since=NOW - 64, evidence={"xid": 79}, remedy=Remedy("drain the node and reset the GPU", "nvidia-smi --gpu-reset -i 5"), why="Work on it is lost; the driver does not answer for it.")  # fmt: skip
+LOST = Finding(
+    "device.lost", "critical", "GPU 5 is lost: no longer on the bus (XID 79)", gpu="GPU-0005", since=NOW - 64, evidence={"state": "lost", "age_seconds": 64.0}, cause="Device failure",
+    remedy=Remedy("Look at the kernel log for XID 79 or 119; reset the GPU, or drain and reboot the machine.", "dmesg | grep -i xid; nvidia-smi -i 5 --gpu-reset"),
+    why="A lost GPU takes its run with it; everything else on the machine keeps working, the monitor included.",
+)  # fmt: skip
 FINE = Finding(
     "healthy.ok",
     "healthy",
-    "Well used: GPUs 96 % busy, data 3 % of the step",
+    "73 checks, none fired; the GPU has no work for 3 % of the time",
     run="llama-ft-8f3a21",
     since=NOW - 3000,
+    remedy=Remedy("The next limit is the backward pass: compute itself (55 % of the step in backward)."),
 )
 
 
@@ -396,7 +410,7 @@ def lost(tick: int) -> Snapshot:
     gone = msgspec.structs.replace(
         snap.gpus[5],
         state="lost",
-        state_detail="GPU is lost (XID 79)",
+        state_detail="no longer on the bus (XID 79)",
         age_seconds=64.0,
         errors=Errors(xid_counts={"79": 1}, xid_last=79, xid_last_time=NOW - 64),
     )
@@ -485,7 +499,8 @@ def many(tick: int) -> Snapshot:
     rest = tuple(idle(i, tick) for i in range(6, 24))
     trainers = tuple(process(m.pid, run_id=r.id, number=m.rank, tick=tick) for r in runs[:5] for m in r.ranks)
     memory = tuple(
-        msgspec.structs.replace(ECC, gpu=f"GPU-{i:04d}", title=f"Memory errors on GPU {i}") for i in (7, 8, 9)
+        msgspec.structs.replace(ECC, gpu=f"GPU-{i:04d}", title=f"Memory errors on GPU {i}: remapping pending")
+        for i in (7, 8, 9)
     )
     stuck = msgspec.structs.replace(
         HUNG,
@@ -502,9 +517,9 @@ def _failed(made: Run) -> Run:
 
 
 ECC = Finding(
-    "device.ecc", "warning", "Memory errors on GPU 7", gpu="GPU-0007", since=NOW - 900, cause="Memory errors",
-    remedy=Remedy("restart the jobs on them at the next chance; the reset remaps the rows", "nvidia-smi -i 7 --gpu-reset"),
-    evidence={"ecc_uncorrected": 3}, why="Rows are waiting to be remapped.",
+    "device.memory_errors", "warning", "Memory errors on GPU 7: remapping pending", gpu="GPU-0007", since=NOW - 900, cause="Memory errors",
+    remedy=Remedy("Checkpoint, drain the GPU and reset it; replace it if the errors come back.", "nvidia-smi -i 7 -q -d ECC,ROW_REMAPPER; nvidia-smi -i 7 --gpu-reset"),
+    evidence={"remapped_rows_pending": True}, why="Uncorrected errors corrupt results or kill the process; a pending remap takes effect only after a reset.",
 )  # fmt: skip
 
 

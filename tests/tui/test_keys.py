@@ -256,7 +256,7 @@ def test_the_fix_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:
         await press(pilot, "tab", "tab", "enter", "y")
 
     play(staged("data-bound"), script)
-    assert copied and "+    num_workers=6," in copied[0]
+    assert copied and "+     num_workers=6," in copied[0]
 
 
 def test_a_screenshot_is_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,7 +46,7 @@ def test_past_runs_are_listed_opened_and_compared() -> None:
         await until(pilot, app, "resnet50-fast")
         await pilot.press("down", "enter")
         await until(pilot, app, "Where the step goes")
-        assert isinstance(app.screen, RunScreen) and "The GPU waits for data" in characters(app)
+        assert isinstance(app.screen, RunScreen) and "No loader workers" in characters(app)
         await pilot.press("escape", "m", "up", "c")
         await until(pilot, app, "B is faster")
         assert isinstance(app.screen, CompareScreen) and "predicted ×2.1 (1.7–2.4)" in characters(app)

@@ -24,6 +24,14 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     assert max(map(len, render(scene.snapshot(), "daemon", width).splitlines())) <= width
 
 
+def test_a_finding_is_told_without_its_details() -> None:
+    title = "Half the step waits"
+    known = scene.snapshot().findings[0]
+    found = msgspec.structs.replace(known, title=f"{title}; `load` takes 3 ms", headline=title)
+    text = render(scene.changed(findings=(found,)), "x", 120)
+    assert "Half the step waits (" in text and "`load`" not in text
+
+
 def test_names_from_rings_cannot_steer_the_terminal() -> None:
     hostile = msgspec.structs.replace(scene.run(), name="a\x1b[2J\nb")
     text = render(scene.changed(runs=(hostile,)), "x", 120)

@@ -39,6 +39,12 @@ def test_what_does_not_fit_goes_below_and_then_away(columns: int, kept: int) -> 
     assert "compute.validation_too_often" in text and "12,345" in text
 
 
+def test_a_spare_column_that_no_row_fills_is_not_there() -> None:
+    rows = [("a", "—", "1", "x"), ("b", "", "2", "—")]
+    assert table(HEAD, rows, spare=(1, 3)).splitlines()[0].split() == ["run", "steps", "finding"]
+    assert table(HEAD, rows).splitlines()[0].split() == list(HEAD)
+
+
 def test_a_number_stays_with_its_unit_and_a_word_is_never_broken() -> None:
     text = "Validation takes 29 % of the time: every 30 steps, 1.21 s each, in compute.validation_too_often"
     for columns in range(40, 100):

@@ -118,7 +118,12 @@ class Hotspot:
     @property
     def text(self) -> str:
         """`x = self.scaler.transform(x)` (dataset.py:41, in `Windows.__getitem__`)."""
-        owner = f", in `{self.function}`" if self.function and self.function != "<module>" else ""
+        return self.text_beside("")
+
+    def text_beside(self, named: str) -> str:
+        """The same, for a reader who has just been told of the function `named`."""
+        unnamed = self.function in ("", "<module>", named)
+        owner = "" if unnamed else f", in `{self.function}`"
         if not self.code:
             named = self.function and self.function != "<module>"
             return f"`{self.function}` ({self.place})" if named else self.place

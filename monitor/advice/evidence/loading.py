@@ -101,9 +101,10 @@ def sample_text(run: RunContext) -> str:
     cost, spot = getitem_seconds(run), hot_fetch(run)
     name = run.setting("loader", "dataset")
     method = "__iter__" if run.setting("loader", "iterable") is True else "__getitem__"
-    owner = f"`{name}.{method}`" if name else f"`{method}`"
+    function = f"{name}.{method}" if name else method
+    owner = f"`{function}`"
     words = f"{owner} takes {units.seconds(cost)} a sample" if cost else f"{owner} is slow"
-    return words + (f", {units.percent(spot.share)} of it in {spot.text}" if spot else "")
+    return words + (f", {units.percent(spot.share)} of it in {spot.text_beside(function)}" if spot else "")
 
 
 def waits(run: RunContext) -> bool:

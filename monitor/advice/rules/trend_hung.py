@@ -16,13 +16,13 @@ from monitor.model.policy import Policy
 from monitor.model.run import Rank
 
 CAUSES = {
-    "data": "a DataLoader worker is stuck or was killed: look at its state, try num_workers=0",
+    "data": "a DataLoader worker is stuck or was killed; look at its state, try num_workers=0",
     "validate": "a very long validation, or its loader is stuck",
     "checkpoint": "the file system the checkpoint goes to does not answer",
 }
 OVER = 3.0
 """Judgement: somebody who ends a run may just have lost patience with a long step."""
-COLLECTIVES = {"backward": "a collective waits for a rank that never arrived: look at the other ranks"}
+COLLECTIVES = {"backward": "a collective waits for a rank that never arrived; look at the other ranks"}
 
 
 @rule("trend.hung", "Hung", steps=False, suppresses=("*.*",))

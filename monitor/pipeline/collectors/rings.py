@@ -15,7 +15,7 @@ class RingCollector:
 
     def collect(self, draft: Draft) -> None:
         draft.rings = self._reader
-        self._reader.poll(draft.now)
+        (self._reader.catch_up if draft.single else self._reader.poll)(draft.now)
 
     def close(self) -> None:
         self._reader.close()

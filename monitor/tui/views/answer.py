@@ -16,6 +16,7 @@ from monitor.tui.views.symbols import SEVERITY, STOPS, Symbol
 
 CAUSES = {"data": "data loading", "transfer": "host-to-device copies"}
 IDLE = Symbol("○", "idle", "dim")
+NO_RUN = "No training run now."
 LOW = 18
 """On screens with fewer lines than this, the answer gets two."""
 
@@ -99,17 +100,18 @@ def answer_of(frame: Frame) -> Answer:
 def _answer(frame: Frame, host: HostFrame, finding: Finding) -> Answer:
     symbol = SEVERITY[finding.severity]
     command = f": {finding.remedy.command}" if finding.remedy.command and finding.remedy.summary else ""
-    return Answer(symbol, f"{_statement(frame, host, finding)}.", _fix(finding), command, _gain(finding))
+    return Answer(symbol, _statement(frame, host, finding), _fix(finding), command, _gain(finding))
 
 
 def _statement(frame: Frame, host: HostFrame, finding: Finding) -> str:
-    """ "lab-07 resnet: GPU 0 31 % busy — starved by data loading": starts with what it is about."""
+    """ "lab-07 resnet: GPU 0 is 31 % busy — starved by data loading": starts with what it is about."""
     about = [host.label] if frame.several else []
     if finding.starved is not None:
-        return f"{' '.join([*about, finding.subject])}: {_starved(finding.starved)}"
-    title = finding.title.rstrip(STOPS)
+        return f"{' '.join([*about, finding.subject])}: {said(f'{_starved(finding.starved)}.')}"
+    title = finding.brief.rstrip(STOPS)
     about += [] if finding.subject in title else [finding.subject]
-    return f"{' '.join(about)} — {title}" if about else title
+    sentence = said(f"{title}.")
+    return f"{' '.join(about)} — {sentence}" if about else sentence
 
 
 def _silent(frame: Frame) -> Answer:
@@ -125,16 +127,16 @@ def _silent(frame: Frame) -> Answer:
 
 def _last_known(host: HostFrame, snapshot: Snapshot) -> tuple[str, str]:
     old = units.duration(host.age)
-    last = next((f.title for f in snapshot.findings if f.severity != "healthy"), "nothing found")
+    last = next((f.brief for f in snapshot.findings if f.severity != "healthy"), "nothing found")
     return f"{host.label} has sent nothing for {old}: what follows is old.", f"{old} ago: {last}"
 
 
 def _starved(starved: Starved) -> str:
-    """ "GPU 0 31 % busy — starved by data loading (62 % of the step)"."""
+    """ "GPU 0 is 31 % busy — starved by data loading (62 % of the step)"."""
     cause = CAUSES.get(starved.phase, starved.phase)
     share = f" ({units.percent(starved.share)} of the step)" if starved.share is not None else ""
     busy = units.percent(starved.utilization_ratio)
-    return f"GPU {starved.gpu_index} {busy} busy — starved by {cause}{share}"
+    return f"GPU {starved.gpu_index} is {busy} busy — starved by {cause}{share}"
 
 
 def _fix(finding: Finding) -> str:
@@ -156,7 +158,7 @@ def _calm(frame: Frame) -> Answer:
         return _answer(frame, *hint)
     healthy = next(((h, f) for h, f in live if f.severity == "healthy"), None)
     if healthy is not None:
-        return Answer(SEVERITY["healthy"], f"{_statement(frame, *healthy)}.")
+        return Answer(SEVERITY["healthy"], _statement(frame, *healthy))
     if any(run.live for _, run in frame.runs()):
         return Answer(SEVERITY["healthy"], "No problem found yet: the runs are being watched.")
     return _past(frame)
@@ -170,7 +172,7 @@ def _past(frame: Frame) -> Answer:
     host, finding = over
     about = f"{host.label} {finding.subject}" if frame.several else finding.subject
     fix = "" if finding.severity == "healthy" else finding.remedy.summary.rstrip(".")
-    what = f"{about} has ended. Found in it: {finding.title.rstrip('.')}."
+    what = f"{about} has ended. Found in it: {finding.brief.rstrip('.')}."
     return Answer(IDLE, what, f"For the next run: {fix}" if fix else "")
 
 
@@ -181,4 +183,6 @@ def _without_runs(snapshots: list[Snapshot]) -> Answer:
         return Answer(IDLE, f"No GPU: {blind.detail} No training run now.", start)
     gpus = [gpu for snapshot in snapshots for gpu in snapshot.gpus]
     idle = sum(gpu.condition == "idle" for gpu in gpus)
-    return Answer(IDLE, f"No training run now; {idle} of {len(gpus)} GPUs idle.", start)
+    if len(gpus) == 1:
+        return Answer(IDLE, "No training run now; the GPU is idle." if idle else NO_RUN, start)
+    return Answer(IDLE, f"No training run now; {idle} of {len(gpus)} GPUs idle." if gpus else NO_RUN, start)

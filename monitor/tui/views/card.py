@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import NamedTuple
 
+from monitor.language import word
 from monitor.model import units
 from monitor.model.gpu import Gpu
 from monitor.tui.frame import HostFrame
-from monitor.tui.text import Cell, Line, Room, Span, beside, fit, line, shares
+from monitor.tui.text import Cell, Line, Room, Span, beside, cells, fit, line, shares
 from monitor.tui.views.gpu_text import condition_text, is_odd_tick, memory_text, runs_text
 from monitor.tui.views.parts import back
 from monitor.tui.views.symbols import GPU, reasons
@@ -18,6 +19,8 @@ CARD_LINES, CARD_MOST_LINES = 6, 11
 """Lines of the smallest and the tallest card."""
 HOTTEST_CELSIUS = 100.0
 """Top of the temperature graph for a card that does not report its slowdown temperature."""
+EDGES = 4
+"""What the frame of a graph takes of the width of its title."""
 FOUR = 100
 """From this width four graphs fit side by side, otherwise three."""
 
@@ -32,6 +35,8 @@ class Gauge(NamedTuple):
     high: str
     """The top of the scale as text."""
     role: str
+    short: str = ""
+    """The value without its limit, where there is little room."""
 
 
 def key_of(host: HostFrame, gpu: Gpu) -> Hashable:
@@ -77,10 +82,11 @@ def gauges(host: HostFrame, gpu: Gpu, width: int) -> list[Gauge]:
     limit = units.watts(gpu.power_limit_watts, None) if gpu.power_limit_watts else ""
     use, whole = units.percent(gpu.utilization_ratio), units.size(gpu.memory_total_bytes)
     calm = role if role != "dim" else "info"
+    held, watts = units.size(gpu.memory_used_bytes), units.watts(gpu.power_watts, None)
     return [
         Gauge("use", use, [r.use for r in seen], 1.0, "100 %", calm),
-        Gauge("memory", memory_text(gpu), [r.memory for r in seen], memory_top, whole, "info"),
-        Gauge("power", power, [r.power for r in seen], power_top, limit, "accent"),
+        Gauge("memory", memory_text(gpu), [r.memory for r in seen], memory_top, whole, "info", held),
+        Gauge("power", power, [r.power for r in seen], power_top, limit, "accent", watts),
         Gauge("heat", heat, [r.temperature for r in seen], hottest, units.celsius(hottest), "dim"),
     ]
 
@@ -88,7 +94,9 @@ def gauges(host: HostFrame, gpu: Gpu, width: int) -> list[Gauge]:
 def gauge_lines(host: HostFrame, gpu: Gpu, gauge: Gauge, width: int, height: int) -> list[Line]:
     """A framed graph, `width` cells wide with `height` lines of dots."""
     was = "" if gpu.state == "ok" else " was"
-    head = (Span(f"{gauge.name}{was} ", "head"), Span(gauge.value, "strong"))
+    name = word(f"{gauge.name}{was}")
+    fits = cells(f"{name} {gauge.value}") <= width - EDGES
+    head = (Span(f"{name} ", "head"), Span(gauge.value if fits else gauge.short or gauge.value, "strong"))
     rows = history(gauge.samples, width - 2, height, gauge.top, odd=is_odd_tick(host))
     drawn = [line(Span(text[:-1], gauge.role), Span(text[-1:], gauge.role)) for text in rows]
     return framed(head, gauge.high, drawn, width, (back(host, len(gauge.samples)), "now"))

@@ -9,7 +9,7 @@ from monitor.language import word
 from monitor.model import units
 from monitor.model.finding import Finding, Speedup
 from monitor.tui.frame import Frame, HostFrame
-from monitor.tui.text import Block, Line, Room, Span, cells, clip, fit, line, wrap, wrap_spans
+from monitor.tui.text import Block, Line, Room, Span, cells, fit, line, wrap, wrap_spans
 from monitor.tui.views.findings import concerns, gain
 from monitor.tui.views.parts import section
 from monitor.tui.views.symbols import SEVERITY
@@ -42,7 +42,7 @@ def about(frame: Frame, host: HostFrame, finding: Finding, room: Room) -> list[L
     titles = wrap(finding.title, width)
     leads = [Span(f" {symbol.char} ", symbol.role), *(Span("   ") for _ in titles[1:])]
     lines = [line(lead, Span(text, symbol.role)) for lead, text in zip(leads, titles, strict=True)]
-    lines += [line("   ", Span(clip(facts, width), "dim")), line()]
+    lines += [*(line("   ", Span(text, "dim")) for text in wrap(facts, width)), line()]
     if finding.why:
         lines += [
             section("Why it matters"),
@@ -97,8 +97,14 @@ def diff_lines(text: str, width: int) -> list[Line]:
 
 
 def _wrapped(text: str, width: int, role: str) -> list[Line]:
-    """A line of code or a command in full; continuation lines are indented."""
-    return [line(made, width=width) for made in wrap_spans([Span(text, role)], width, hang=4)] or [line()]
+    """A line of code or a command in full. One that is too long goes on in the next, with its sign and
+    further in."""
+    if cells(text) <= width:
+        return [line(Span(text, role), width=width)]
+    lead = text[: len(text) - len(text.lstrip("+- "))]
+    first, *rest = wrap_spans([Span(text[len(lead) :], role)], max(8, width - len(lead) - 4))
+    made = [[Span(lead, role), *first], *([Span(f"{lead}    ", role), *part] for part in rest)]
+    return [line(part, width=width) for part in made]
 
 
 def _gain_lines(finding: Finding, width: int) -> list[Line]:
@@ -144,7 +150,7 @@ def realised(entries: Sequence[Entry], room: Room) -> list[Line]:
         text = "after the change, gpumon compare BEFORE AFTER shows it here"
         return [
             section("Predicted and realised"),
-            line("   ", Span(clip(text, room.width - 4), "dim")),
+            *(line("   ", Span(part, "dim")) for part in wrap(text, room.width - 4)),
             line(),
         ]
     lines = [section("Predicted and realised")]
@@ -152,13 +158,6 @@ def realised(entries: Sequence[Entry], room: Room) -> list[Line]:
         inside = Span("✓ ", "good") if entry.inside else Span("◆ ", "warn")
         predicted = units.gain_range(entry.low, entry.likely, entry.high)
         what = f"predicted {predicted}, realised {units.gain(entry.realised)}"
-        lines.append(
-            line(
-                "   ",
-                inside,
-                Span(what, "strong"),
-                Span(f"  {entry.run} → {entry.after_run or entry.run}", "dim"),
-                width=room.width,
-            )
-        )
+        told = [inside, Span(what, "strong"), Span(f"  {entry.run} → {entry.after_run or entry.run}", "dim")]
+        lines += [line("   ", part) for part in wrap_spans(told, room.width - 4, hang=2)]
     return [*lines, line()]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import replace
 
 from monitor.language import word
 from monitor.model import units
@@ -19,6 +20,8 @@ COLUMNS = (
     Column("id", "rule", 20, drop=3),
     Column("since", "for", 4, ">", drop=2),
 )
+NEXT = "for the next run"
+"""Title of the gains of a run that is over: it promises nothing for itself."""
 WITH_GAIN = 72
 """From this width the predicted gain has its own column; on narrower screens it is shown with the fix."""
 FIX_WIDTH, FIX_HEIGHT = 110, 30
@@ -78,9 +81,16 @@ def table(frame: Frame, room: Room, run: str | None = None, *, fix: bool = True)
     return Block((Line(heading(layout, gap=gap, lead=1).spans),), tuple(rows))
 
 
-def _layout(frame: Frame, entries: Iterable[Entry], room: Room) -> tuple[Layout, int]:
+def _layout(frame: Frame, entries: Sequence[Entry], room: Room) -> tuple[Layout, int]:
     gap = gap_for(room.width)
-    columns = [column for column in COLUMNS if column.name != "gain" or room.width >= WITH_GAIN]
+    over = not any(finding.live for _, finding in entries)
+    longest = max((len(finding.id) for _, finding in entries), default=0)
+    own = {"gain": {"title": NEXT} if over else {}, "id": {"width": longest}}
+    columns = [
+        replace(column, **own.get(column.name, {}))
+        for column in COLUMNS
+        if column.name != "gain" or room.width >= WITH_GAIN
+    ]
     return chosen(occupied(columns, [_cells(finding) for _, finding in entries]), room.width - 2, gap), gap
 
 
@@ -124,7 +134,7 @@ def _lines(
 def _statement(finding: Finding, about: str) -> list[Span]:
     strong = "strong" if finding.severity in SERIOUS else ""
     lead = [Span(f"{about}: ", "title" if strong else "dim")] if about else []
-    return [*lead, Span(finding.title, strong)]
+    return [*lead, Span(finding.brief, strong)]
 
 
 def _rank(finding: Finding) -> str:
@@ -135,7 +145,7 @@ def _fix(finding: Finding, has_gain: bool) -> list[Span]:
     """What to do, with the command to type if there is one, and the gain if no column shows it."""
     if not finding.remedy.summary:
         return []
-    told = "" if has_gain or finding.speedup is None else f" {gain(finding)}"
+    told = "" if has_gain or finding.speedup is None else _told(finding)
     command = f": {finding.remedy.command}" if finding.remedy.command else ""
     return [
         Span("→ ", "accent"),
@@ -160,13 +170,18 @@ def recorded(found: Iterable[Finding], room: Room) -> Block:
     rows: list[Line] = []
     for finding in found:
         lead = SEVERITY[finding.severity].span
-        text = [Span(finding.title, "strong"), Span(f" {gain(finding)}", "gain")]
         first, *rest = [
-            *wrap_spans(text, room.width - 4),
-            *wrap_spans(_fix(finding, True), room.width - 6, hang=2),
+            *wrap_spans([Span(finding.title, "strong")], room.width - 4),
+            *wrap_spans(_fix(finding, False), room.width - 6, hang=2),
         ]
         rows += [line(" ", lead, " ", first), *(line("   ", part) for part in rest)]
     return Block((head,), tuple(rows) or (line(Span("   none were recorded", "dim")),))
+
+
+def _told(finding: Finding) -> str:
+    """The gain behind the fix, where no column shows it."""
+    told = gain(finding)
+    return f", predicted {told}" if finding.live else f", predicted for the next run: {told}"
 
 
 def gain(finding: Finding) -> str:

@@ -15,7 +15,7 @@ from monitor.model.groups import numbers
 from monitor.tui.frame import Frame, HostFrame
 from monitor.tui.line_budget import Wants
 from monitor.tui.table import Column, Layout, chosen, gap_for, heading, occupied, row
-from monitor.tui.text import Block, Cell, Line, Room, Span, beside, clip, line
+from monitor.tui.text import Block, Cell, Line, Room, Span, beside, clip, fit, line
 from monitor.tui.views.card import CARD_LINES, CARD_MOST_LINES, card, key_of
 from monitor.tui.views.gpu_text import condition_text, memory_text, runs_text, traffic, use_graph
 from monitor.tui.views.header import silent_hosts, silent_lines
@@ -26,8 +26,8 @@ MOST_CARDS = 4
 """More GPUs than this are shown as rows, not cards."""
 MOST_ROWS = 8
 """With more GPUs than this, idle ones are folded while others work, even if there is room for all."""
-ABREAST_WIDTH = 58
-"""From this width two rows fit side by side."""
+ABREAST_WIDTH, ABREAST_HOSTS_WIDTH = 58, 76
+"""From this width two rows fit side by side; with the names of their hosts they are wider."""
 COLUMNS = (
     Column("host", "host", 10),
     Column("gpu", "GPUs", 6),
@@ -70,7 +70,7 @@ def wants(frame: Frame, room: Room) -> Wants:
     if len(entries) <= MOST_ROWS or not working:
         sizes.append(1 + len(entries))
     sizes.append(1 + len(working) + len(folds))
-    if room.width >= ABREAST_WIDTH:
+    if _fits_abreast(frame, room):
         sizes.append(1 + (len(working) + 1) // 2 + len(folds))
     return Wants(
         tuple(notes + lines for lines in dict.fromkeys(sizes)),
@@ -95,9 +95,13 @@ def table(frame: Frame, room: Room) -> Block:
     if 1 + len(entries) <= height:
         return _rows(frame, entries, room, notes)
     working, folds = _folded(entries)
-    if 1 + len(working) + len(folds) > height and room.width >= ABREAST_WIDTH:
+    if 1 + len(working) + len(folds) > height and _fits_abreast(frame, room):
         return _abreast(frame, working, room, notes, _fold_lines(frame, folds, room))
     return _rows(frame, working, room, notes, _fold_lines(frame, folds, room))
+
+
+def _fits_abreast(frame: Frame, room: Room) -> bool:
+    return room.width >= (ABREAST_HOSTS_WIDTH if frame.several else ABREAST_WIDTH)
 
 
 def _none(frame: Frame, room: Room) -> list[Line]:
@@ -173,15 +177,29 @@ def _abreast(
 
 def _row(layout: Layout, host: HostFrame, gpu: Gpu, cells: dict[str, Cell], gap: int) -> Line:
     symbol = GPU[gpu.condition]
-    if "graph" in layout and gpu.state == "ok":
+    if gpu.state != "ok":
+        made = _silent_row(layout, host, gpu, cells, gap)
+        return made if host.current else made.dimmed()
+    if "graph" in layout:
         role = symbol.role if symbol.role != "dim" else "faint"
         cells["graph"] = use_graph(host, gpu, layout["graph"][1], role)
-    elif "graph" in layout:
-        cells["graph"] = Span(clip(gpu.state_detail or condition_text(gpu), layout["graph"][1]), symbol.role)
-    if "membar" in layout and gpu.state == "ok":
+    if "membar" in layout:
         cells["membar"] = bar(gpu.memory_used_ratio, layout["membar"][1], "info")
     made = row(layout, cells, key=key_of(host, gpu), gap=gap, lead=" ")
     return made if host.current else made.dimmed()
+
+
+def _silent_row(layout: Layout, host: HostFrame, gpu: Gpu, cells: dict[str, Cell], gap: int) -> Line:
+    """What happened, across the columns of the readings there are none of."""
+    names = list(layout)
+    before = {name: layout[name] for name in names[: names.index("use")]}
+    text = gpu.state_detail or ""
+    if "state" not in before:
+        text = f"{condition_text(gpu)}: {text}" if text else condition_text(gpu)
+    room = sum(layout[name][1] + gap for name in names if name not in before) - gap
+    told = fit(Span(clip(text, room), GPU[gpu.condition].role), room)
+    made = row(before, cells, gap=gap, lead=" ")
+    return line(*made.spans, *told, " " * gap, key=key_of(host, gpu))
 
 
 def _short(frame: Frame, host: HostFrame, gpu: Gpu) -> dict[str, Cell]:
@@ -197,13 +215,9 @@ def _cells(host: HostFrame, gpu: Gpu) -> dict[str, Cell]:
         return _not_answering(host, gpu, symbol)
     return {
         "host": clip(host.label, 10),
-        "gpu": [
-            symbol.span,
-            Span(f" {gpu.index}", "strong"),
-            Span("  MIG" if gpu.mig_enabled else "", "accent"),
-        ],
+        "gpu": [symbol.span, Span(f" {gpu.index}", "strong")],
         "state": Span(condition_text(gpu), symbol.role),
-        "use": Span(units.tight_percent(gpu.utilization_ratio), "strong"),
+        "use": _use(gpu),
         "memory": memory_text(gpu),
         "full": units.tight_percent(gpu.memory_used_ratio),
         "power": units.watts(gpu.power_watts, gpu.power_limit_watts),
@@ -219,11 +233,16 @@ def _cells(host: HostFrame, gpu: Gpu) -> dict[str, Cell]:
     }
 
 
+def _use(gpu: Gpu) -> Span:
+    """The driver reports no use of a card that is partitioned."""
+    if gpu.mig_enabled and gpu.utilization_ratio is None:
+        return Span("MIG", "accent")
+    return Span(units.tight_percent(gpu.utilization_ratio), "strong")
+
+
 def _not_answering(host: HostFrame, gpu: Gpu, symbol: Symbol) -> dict[str, Cell]:
-    """What happened, instead of readings that are not current."""
-    cells: dict[str, Cell] = dict.fromkeys((column.name for column in (*COLUMNS, *NARROW)), "")
-    cells |= dict.fromkeys(("use", "memory", "full", "power", "watts", "temp", "clock"), units.ABSENT)
-    return cells | {
+    """Without readings: those there were are not current."""
+    return dict.fromkeys((column.name for column in (*COLUMNS, *NARROW)), "") | {
         "host": clip(host.label, 10),
         "gpu": [symbol.span, Span(f" {gpu.index}", "strong")],
         "state": Span(condition_text(gpu), symbol.role),

@@ -9,7 +9,7 @@ from monitor.comparison.compare_runs import Comparison, Side
 from monitor.model import units
 from monitor.model.finding import Speedup
 from monitor.tui.table import Column, chosen, gap_for, heading, occupied, row
-from monitor.tui.text import Block, Cell, Line, Room, Span, clip, fit, line
+from monitor.tui.text import Block, Cell, Line, Room, Span, clip, fit, line, wrap_spans
 from monitor.tui.views.parts import section
 from monitor.tui.views.runs import trend_span
 from monitor.tui.views.symbols import RUN, Symbol
@@ -163,15 +163,12 @@ def _realised(found: Comparison, room: Room) -> list[Line]:
         known = item.realised is not None
         got = f"realised {units.gain(item.realised)}" if known else f"no longer seen: {item.reason}"
         part = " (its share of several)" if item.shared and item.realised is not None else ""
-        out.append(
-            line(
-                "   ",
-                INSIDE[item.inside],
-                Span(item.title, "strong"),
-                Span(f"  predicted {_gain(item.predicted)}, {got}{part}", "dim"),
-                width=room.width,
-            )
-        )
+        told = [
+            INSIDE[item.inside],
+            Span(item.title, "strong"),
+            Span(f"  predicted {_gain(item.predicted)}, {got}{part}", "dim"),
+        ]
+        out += [line("   ", made) for made in wrap_spans(told, room.width - 4, hang=2)]
     if found.predicted_together is not None and len(found.realised) > 1:
         out.append(line("   ", Span(f"together {_gain(found.predicted_together)}", "dim")))
     out += [line("   ", Span(f"still there: {name}", "dim")) for name in found.remaining]

@@ -21,7 +21,7 @@ RANKS = (
     Column("p50", "p50", 8, ">"),
     Column("skew", "against slowest", 18, drop=1, grow=1, most=30),
     Column("p95", "p95", 8, ">", drop=4),
-    Column("phases", "where the step goes", 16, grow=2),
+    Column("phases", "where the step goes", 16, grow=2, short="step"),
     Column("now", "now in", 15),
     Column("lost", "lost", 5, ">", drop=2),
 )
@@ -92,7 +92,14 @@ def loader(run: Run, room: Room) -> list[Line]:
         "pin": units.seconds(times.pin_seconds),
         "workers busy": units.percent(times.worker_busy_ratio),
     }
-    return [section("Inside the loader"), *pairs_lines(pairs, room), line()]
+    known = {name: text for name, text in pairs.items() if text != units.ABSENT}
+    return [section("Inside the loader"), *pairs_lines(known, room), line()]
+
+
+ABOVE = frozenset(
+    f"loader.{part}_seconds" for part in ("sampler", "fetch", "getitem", "collate", "wait", "pin")
+)
+"""Scalars that "Inside the loader" shows already."""
 
 
 def scalars(run: Run, room: Room) -> list[Line]:
@@ -104,7 +111,7 @@ def scalars(run: Run, room: Room) -> list[Line]:
     probes = {
         units.label(key).replace(".", " "): units.value_of(key, value)
         for key, value in found.items()
-        if "." in key
+        if "." in key and key not in ABOVE
     }
     return [section("Scalars"), *pairs_lines(own | probes, room, ours=False), line()]
 
@@ -124,7 +131,7 @@ def hotspots(run: Run, room: Room) -> list[Line]:
         phase = fit(word(str(spot.get("phase", ""))), 10)
         lines.append(line("   ", phase, share, took, Span(where, "accent"), width=room.width))
         if spot.get("code"):
-            lines.append(line(" " * 30, Span(str(spot["code"]).strip(), "dim"), width=room.width))
+            lines.append(line(" " * 13, Span(str(spot["code"]).strip(), "dim"), width=room.width))
     return [*lines, line()]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from monitor.language import word
@@ -13,24 +14,32 @@ from monitor.tui.views.parts import section
 from monitor.tui.widgets.graph import history, round_up, stacked
 
 GUTTER = 12
-HOLD_SECONDS = 2.0
-"""GPU and memory are read once per tick; early windows are shorter than that."""
+HOLD_SECONDS = 6.0
+"""GPU and memory are read once per tick, of one of many runs less often; windows may be shorter than that."""
 STALL_LETTERS = {"validate": "V", "checkpoint": "C", "recompile": "R", "gc": "G", "log": "L", "data": "D"}
 
 Values = Sequence[float | None]
 
 
 class Axis:
-    """Shared by all graphs of a run: each window is equally wide in all of them."""
+    """Shared by all graphs of a run: a window has the same cells in all of them, and together they fill the
+    room."""
 
     def __init__(self, run: Run, room: Room) -> None:
         width = max(8, room.width - GUTTER - 2)
         silent = min(run.silent_windows, width // 2)
         self.windows = list(run.timeline[silent - width :])
-        self.cells = max(1, width // (len(self.windows) + silent)) if self.windows else 1
-        self.width = self.cells * len(self.windows)
-        self.silent = self.cells * silent
+        count = len(self.windows)
+        self.width = width * count // (count + silent) if count else 0
+        self.silent = width - self.width if count and silent else 0
         """Cells on the right in which there was no step, because the run hangs."""
+        self.edges = [at * self.width // count for at in range(count + 1)] if count else [0]
+        """Where each window begins, and where the last one ends."""
+
+    @property
+    def cells(self) -> list[int]:
+        """How many cells each window has."""
+        return [end - begin for begin, end in pairwise(self.edges)]
 
     def held(self, values: Values) -> Values:
         """Repeats a reading taken once per tick in the short windows until the next one."""
@@ -42,7 +51,7 @@ class Axis:
         return out
 
     def spread(self, values: Iterable[float | None]) -> Values:
-        return [value for value in values for _ in range(2 * self.cells)]
+        return [value for value, wide in zip(values, self.cells, strict=True) for _ in range(2 * wide)]
 
 
 class Graph(NamedTuple):
@@ -61,7 +70,8 @@ def waterfall(run: Run, room: Room, height: int = 8) -> list[Line]:
     axis = Axis(run, room)
     if not axis.windows:
         return [section("Over time"), line(Span("   the first window is not complete yet", "dim")), line()]
-    layers = stacked([window.phases for window in axis.windows], axis.width, height, plain=room.plain)
+    columns = [w.phases for w, wide in zip(axis.windows, axis.cells, strict=True) for _ in range(wide)]
+    layers = stacked(columns, axis.width, height, plain=room.plain)
     lines = [line(Span(" Phases over time", "title"), Span(_stuck(run), "alarm"), width=room.width)]
     for index, layer in enumerate(layers):
         text = "100%" if index == 0 else "0%" if index == height - 1 else ""
@@ -141,7 +151,8 @@ def _drawn(graph: Graph, axis: Axis, room: Room, height: int) -> list[Line]:
     if not known:
         return []
     top, low = round_up(max(known)), min(0.0, min(known))
-    rows = history(axis.spread(graph.values), axis.width, height, top, low=low, dots=axis.spread(graph.dots))
+    dots = axis.spread(graph.dots) if graph.dots else ()
+    rows = history(axis.spread(graph.values), axis.width, height, top, low=low, dots=dots)
     labels = [graph.unit(top), *[""] * (height - 2), "0" if low == 0 else graph.unit(low)][:height]
     return [
         line(Span(f" {word(graph.title)}", "title"), Span(f"  {graph.note}", "dim"), width=room.width),
@@ -158,7 +169,7 @@ def _stalls(axis: Axis, room: Room) -> list[Line]:
     if not kinds:
         return []
     letters = (_letter(window.stalls[0]) if window.stalls else "·" for window in axis.windows)
-    marks = "".join(text.ljust(axis.cells) for text in letters)
+    marks = "".join(text.ljust(wide, "·") for text, wide in zip(letters, axis.cells, strict=True))
     legend = "  ".join(f"{_letter(kind)} {word(kind)}" for kind in kinds)
     return [
         line(fit(Span(word("stalls"), "dim"), GUTTER - 1, ">"), " ", Span(marks, "warn")),

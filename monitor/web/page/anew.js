@@ -18,8 +18,8 @@ function lookIn(part) {
 
 function zoom(from, to) {
   const address = new URL(location.href);
-  address.searchParams.set("from", Math.max(0, from).toFixed(1));
-  address.searchParams.set("to", to.toFixed(1));
+  address.searchParams.set("from", Math.max(0, from).toFixed(2));
+  address.searchParams.set("to", to.toFixed(2));
   history.pushState(null, "", address);
   anew();
 }

@@ -37,7 +37,7 @@ function look(chart, at) {
   const { left, top, width } = chart.getBoundingClientRect();
   box.style.display = "block";
   const x = left + at * width;
-  box.style.left = `${x + 14 + box.offsetWidth > innerWidth ? Math.max(0, x - 14 - box.offsetWidth) : x + 14}px`;
+  box.style.left = `${x + 14 + box.offsetWidth > innerWidth ? Math.max(4, x - 14 - box.offsetWidth) : x + 14}px`;
   box.style.top = `${Math.max(4, Math.min(top + 12, innerHeight - box.offsetHeight - 4))}px`;
   return undefined;
 }
@@ -87,11 +87,14 @@ function zoomTo(chart, one, other) {
   zoom(from + left * (to - from), from + right * (to - from));
 }
 
+const SAME = 1e-6;
+
+// To the next place by its middle: places overlap where steps are shaded.
 function step(chart, by) {
-  const looks = [...looksOf(chart)].sort((a, b) => a[0] - b[0]);
-  const at = pointed && pointed.chart === chart ? looks.findIndex(([left, right]) => left <= pointed.at && pointed.at <= right) : by > 0 ? -1 : looks.length;
-  const next = looks[Math.min(looks.length - 1, Math.max(0, at + by))];
-  if (next) look(chart, (next[0] + next[1]) / 2);
+  const middles = looksOf(chart).map(([left, right]) => (left + right) / 2).sort((a, b) => a - b);
+  const here = Number.isFinite(by) && pointed && pointed.chart === chart ? pointed.at : by === 1 || by === -Infinity ? -1 : 2;
+  const next = here < 0 || by === 1 ? middles.find((one) => one > here + SAME) : middles.reverse().find((one) => one < here - SAME);
+  if (next !== undefined) look(chart, next);
 }
 
 const MOVES = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity };

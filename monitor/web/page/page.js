@@ -6,6 +6,8 @@ const KEEP = 300;
 const FINDINGS = 4;
 const LAST_RUNS = 4;
 const HEADROOM = 1.05;
+// Points so many times further apart than usual have a gap between them.
+const GAP = 5;
 const FILTER_FROM = 7;
 // Of more runs than these each is shown briefly, so that all are in view.
 const FULL_RUNS = 6;
@@ -69,6 +71,19 @@ function remember(key, time, value) {
   past.set(key, points.slice(-KEEP));
 }
 
+// Points without a gap between them: where nobody read anything, nothing is drawn.
+function unbroken(points) {
+  const apart = points.slice(1).map((point, at) => point[0] - points[at][0]).sort((a, b) => a - b);
+  const most = apart[apart.length >> 1] * GAP;
+  const parts = [[points[0]]];
+  for (const point of points.slice(1)) {
+    const part = parts[parts.length - 1];
+    if (point[0] - part[part.length - 1][0] > most) parts.push([point]);
+    else part.push(point);
+  }
+  return parts;
+}
+
 // A line over a fixed range, so that small changes do not look like swings.
 function chart(key, points, top, caption, when = (span) => `last ${span}`) {
   const box = make("div");
@@ -83,8 +98,10 @@ function chart(key, points, top, caption, when = (span) => `last ${span}`) {
   svg.setAttribute("aria-label", word(caption));
   const first = points[0][0];
   const width = points[points.length - 1][0] - first || 1;
-  const at = points.map(([time, value]) => `${(((time - first) / width) * 100).toFixed(2)},${(40 - Math.min(value / top, 1) * 38).toFixed(2)}`);
-  for (const [kind, d] of [["base", "M0,40H100"], ["area", `M0,40L${at.join("L")}L100,40Z`], ["line", `M${at.join("L")}`]]) {
+  const x = (time) => (((time - first) / width) * 100).toFixed(2);
+  const parts = unbroken(points).map((part) => [x(part[0][0]), part.map(([time, value]) => `${x(time)},${(40 - Math.min(value / top, 1) * 38).toFixed(2)}`).join("L"), x(part[part.length - 1][0])]);
+  const areas = parts.map(([begin, line, end]) => `M${begin},40L${line}L${end},40Z`).join("");
+  for (const [kind, d] of [["base", "M0,40H100"], ["area", areas], ["line", parts.map(([, line]) => `M${line}`).join("")]]) {
     const path = document.createElementNS(name, "path");
     path.setAttribute("class", kind);
     path.setAttribute("d", d);
@@ -144,7 +161,8 @@ function findingCard(finding) {
   const card = make("article", `card ${finding.severity}`);
   const gain = finding.speedup ? make("span", "gain", gainRange(finding.speedup.low, finding.speedup.likely, finding.speedup.high)) : null;
   const subject = finding.run ? link(runAddress(finding.run), finding.subject) : finding.subject;
-  const about = gain ? word("predicted") : finding.live ? null : word("ended; for the next run");
+  const unverified = finding.speedup && finding.speedup.verified_on === "none";
+  const about = gain ? word(unverified ? "predicted, unverified on a GPU" : "predicted") : finding.live ? null : word("ended; for the next run");
   card.append(make("div", "row", make("b", "", subject), gain, about && make("span", "dim", about), make("span", "dim end", finding.id)), make("h3", "", ...prose(finding.title)));
   if (finding.remedy && finding.remedy.summary) card.append(make("p", "", ...prose(finding.remedy.summary)));
   if (finding.remedy && finding.remedy.change) card.append(code(finding.remedy.change));
@@ -172,14 +190,14 @@ function runCard(run, brief) {
 
 // The rules, not this page, judge whether use is too low: a GPU is marked when they say so.
 function gpuCard(gpu, sameName) {
-  const name = make("span", "dim cut", gpu.name || gpu.uuid);
+  const name = make("span", "dim short", gpu.name || gpu.uuid);
   name.title = name.textContent;
   const label = make("div", "row whole", make("h3", "", `GPU ${gpu.index}`), sameName ? null : name);
   if (gpu.state !== "ok") {
     return keyed(gpu.uuid, make("article", "card critical", label, make("p", "bad", `${gpu.state} for ${duration(gpu.age_seconds)}: ${gpu.state_detail || "no detail"}`)));
   }
   const card = make("article", gpu.alarm ? `card ${gpu.alarm.severity}` : "card", label);
-  const runs = make("span", "dim cut", gpu.run_labels.join(", ") || "no run");
+  const runs = make("span", "dim short", gpu.run_labels.join(", ") || "no run");
   runs.title = runs.textContent;
   card.append(make("div", "row whole", make("span", "big", percent(gpu.utilization_ratio)), runs));
   if (gpu.alarm) card.append(make("div", "warn", gpu.alarm.id));

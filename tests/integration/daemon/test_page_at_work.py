@@ -36,6 +36,19 @@ MANY = """() => {
   return [others.length + 1, curves, state.textContent, state.className];
 }"""
 """Thirty runs, one of which hangs: how many are shown, their curves, and what is said of the first."""
+CHANGE = """() => {
+  const box = document.querySelector("main").appendChild(code("@@ train.py:3 @@\\n- one(\\n- )\\n+ two()"));
+  const shown = box.querySelector("code").innerText.trimEnd().split("\\n");
+  box.remove();
+  return shown;
+}"""
+"""A change as the page draws it, line by line."""
+GAPS = """() => {
+  const points = [[0, 1], [1, 1], [2, 1], [60, 1], [61, 1], [62, 1]];
+  return chart("host", points, 1, "CPU").querySelector(".line").getAttribute("d").split("M").length - 1;
+}"""
+"""A curve of readings with a gap: of how many pieces it is."""
+SIDEWAYS = '[...document.querySelectorAll(".wide")].some((one) => one.scrollWidth > one.clientWidth)'
 LONG_MS = 60_000
 """For a machine under load; normally nothing waits this long."""
 
@@ -107,6 +120,8 @@ def test_a_reader_keeps_what_they_have_selected(tmp_path: Path, browser: Any) ->
             wait_for(lambda: tab.page.inner_text(STEPS) != steps)
             assert tab.page.evaluate("getSelection().toString()") == first == "toy"
             assert tab.page.evaluate(MANY) == [30, 0, "hung for 1 min 15 s", "bad end"]
+            assert tab.page.evaluate(CHANGE) == ["@@ train.py:3 @@", "- one(", "- )", "+ two()"]
+            assert tab.page.evaluate(GAPS) == 2, "nothing is drawn where nothing was read"
             assert "1 live run" in tab.page.title() and "of 8 GPUs working" in tab.page.inner_text("#wall")
             assert tab.complaints == []
         finally:
@@ -136,6 +151,7 @@ def test_every_page_is_reached_by_links_at_every_width(tmp_path: Path, browser: 
                         tab.page.click(link)
                     tab.page.wait_for_selector(sight)
                     assert tab.fits() and tab.faults(axe) == [], (width, sight)
+                    assert "Runs" not in sight or not tab.page.evaluate(SIDEWAYS), width
                 assert tab.complaints == []
                 tab.page.close()
         finally:
@@ -193,6 +209,11 @@ def _step_by_keys(tab: Tab) -> None:
     first = tab.page.inner_text(".look")
     chart.press("ArrowRight")
     assert first and tab.page.inner_text(".look") != first
+    for _ in range(chart.evaluate("(one) => looksOf(one).length")):
+        chart.press("ArrowRight")
+    last = tab.page.inner_text(".look")
+    chart.press("End")
+    assert tab.page.inner_text(".look") == last != first
     chart.press("Escape")
     assert not tab.page.is_visible(".look")
 

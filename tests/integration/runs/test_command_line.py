@@ -94,6 +94,8 @@ def _read(terminal: int) -> bytes:
         (("tui", "--size", "80x24"), "add --screenshot FILE"),
         (("help", "input.no_worker"), "did you mean input.no_workers"),
         (("show",), "gpumon show --help"),
+        (("doctor", "--nope"), "gpumon doctor --help"),
+        (("try",), "gpumon try -- python train.py"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_what_was_meant(place: Path, words: tuple[str, ...], said: str) -> None:

@@ -119,6 +119,19 @@ def test_marks_of_a_part_are_moments_of_the_run() -> None:
     assert axis.place(100.0) == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize(
+    ("length", "begin", "texts"),
+    [
+        (2.0, 3.3, ["3.50 s", "4 s", "4.50 s", "5 s"]),
+        (2.0, 3600.1, ["1:00:00.5", "1:00:01.0", "1:00:01.5", "1:00:02.0"]),
+        (20.0, 3661.0, ["1:01:05", "1:01:10", "1:01:15", "1:01:20"]),
+        (7200.0, 7200.0, ["2 h 00 min", "2 h 30 min", "3 h 00 min", "3 h 30 min", "4 h 00 min"]),
+    ],
+)
+def test_no_two_marks_say_the_same(length: float, begin: float, texts: list[str]) -> None:
+    assert [tick.text for tick in scale.of_time(length, begin).ticks] == texts
+
+
 # ── Where one points ─────────────────────────────────────────────────────────────────────────────
 
 

@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 import pytest
 from msgspec.structs import replace
 
+from monitor import language
 from monitor.comparison.compare_runs import compare
 from monitor.document.compare_page import compare_page
 from monitor.document.markdown import run_markdown
@@ -58,6 +59,12 @@ def page(run: Run) -> Reader:
     return Reader(run_page(made.dossier(run)))
 
 
+def test_markdown_is_chinese_before_it_is_escaped() -> None:
+    with language.speaking("zh"):
+        text = run_markdown(made.dossier())
+    assert "should give" not in text and "修复后预计约 ×1.8" in text and "预计下次运行提速" in text
+
+
 def test_a_report_has_every_part() -> None:
     words = page(made.run()).words
     for part in (
@@ -65,7 +72,7 @@ def test_a_report_has_every_part() -> None:
         "Where every second went",
         "building the model",
         "What to change",
-        "predicted ×1.8 (1.4–2.0)",
+        "predicted for the next run: ×1.8 (1.4–2.0)",
         "Over time",
         "How step times are spread",
         "GPU, CPU and memory",

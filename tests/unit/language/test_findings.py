@@ -37,3 +37,12 @@ def test_a_finding_is_chinese_with_the_same_figures(rule: str) -> None:
         assert (chinese.id, chinese.evidence, chinese.severity) == (
             finding.id, finding.evidence, finding.severity,
         )  # fmt: skip
+
+
+def test_a_remedy_of_two_sentences_is_chinese_to_its_end() -> None:
+    """The second fills the end of the first one's template, and its stop was that of the whole."""
+    first = "Give the DataLoader 1 worker (num_workers=1; 2 cores here), so that the next batches are made "
+    second = "And do the work of the line at t.py:24 for the whole batch at once, with tensor operations."
+    with language.speaking("zh"):
+        shown = language.said(f"{first}while the model computes. {second}")
+    assert not PROSE.search(shown) and "t.py:24" in shown

@@ -128,6 +128,20 @@ def test_a_growing_ring_is_followed(tmp_path: Path) -> None:
     assert (rank.steps, rank.lost) == (10_000, 0)
 
 
+def test_who_looks_once_reads_all_there_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """GIVEN more records than a poll takes WHEN nobody will poll again THEN all of them are read."""
+    monkeypatch.setattr(reader_module, "MAX_RECORDS", 100)
+    script = Script(tmp_path)
+    script.steps([10.0] * 950)
+    script.end()
+    polled, caught_up = RunReader([tmp_path]), RunReader([tmp_path])
+    polled.poll(script.now())
+    caught_up.catch_up(script.now())
+    assert [one.counters.read for one in polled.followers] == [100]
+    assert [one.counters.read for one in caught_up.followers] == [950]
+    assert not caught_up.followers[0].alive
+
+
 def test_late_start_gives_the_same_figures(tmp_path: Path) -> None:
     """GIVEN a reader from the start and one that starts late THEN both say the same."""
     script = Script(tmp_path)

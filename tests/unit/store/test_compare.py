@@ -66,6 +66,12 @@ def test_other_work_is_said() -> None:
     )
 
 
+def test_arguments_are_said_as_they_were_given() -> None:
+    one = run("a", script="t.py", command="python t.py 90 --lr 1")
+    two = run("b", script="t.py", command="python t.py 500 --lr 2")
+    assert compare(record(one), record(two)).warnings[0] == "the arguments differ: 90 --lr 1 → 500 --lr 2"
+
+
 def test_samples_of_all_ranks_count() -> None:
     two = run("b", ranks=tuple(Rank(at, "ended", 1, samples=4000, device="cuda:0") for at in range(2)))
     found = compare(record(run()), record(two))

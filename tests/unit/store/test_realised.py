@@ -125,7 +125,7 @@ def test_no_change_beyond_noise_proves_nothing() -> None:
     before, after = run(config=workers(0)), later(rate=100.5, config=workers(4))
     assert realised(before, after).not_credited == "noise"
     short = later(rate=190.0, config=workers(4), timeline=run().timeline[:2])
-    assert realised(before, short).not_credited == "noise", "too short for an interval"
+    assert realised(before, short).not_credited == "too_short", "there is no interval"
 
 
 def hot_line(function: str = "step") -> Finding:
