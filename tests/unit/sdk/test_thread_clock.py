@@ -10,8 +10,8 @@ from sdk.sampling._thread_clock import ThreadClock
 
 
 def test_a_thread_that_runs_is_seen_to_run_between_ticks() -> None:
-    """GIVEN a thread that computes WHEN it is asked every half millisecond THEN hardly any asking takes it for
-    one that waits: the kernel's file alone would tell so until its next tick."""
+    """GIVEN a thread that computes WHEN it is asked every half millisecond THEN hardly any asking takes it
+    for one that waits: the kernel's file alone would tell so until its next tick."""
     over, page = threading.Event(), b"x" * 20_000_000
 
     def compute() -> None:
