@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from monitor.language import word
 from monitor.model import units
@@ -85,7 +86,7 @@ def _layout(frame: Frame, entries: Sequence[Entry], room: Room) -> tuple[Layout,
     gap = gap_for(room.width)
     over = not any(finding.live for _, finding in entries)
     longest = max((len(finding.id) for _, finding in entries), default=0)
-    own = {"gain": {"title": NEXT} if over else {}, "id": {"width": longest}}
+    own: dict[str, dict[str, Any]] = {"gain": {"title": NEXT} if over else {}, "id": {"width": longest}}
     columns = [
         replace(column, **own.get(column.name, {}))
         for column in COLUMNS
