@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence
 from typing import TextIO
 
 from monitor.language import cells, said, word
-from sdk.units import ABSENT
 
 NARROWEST = 40
 GAP = "  "
@@ -153,6 +152,8 @@ def _spoken(
 
 
 def _says(text: str) -> bool:
+    from sdk.units import ABSENT  # `gpumon run` begins where the user may have an `sdk` of their own
+
     return text.strip() not in ("", ABSENT)
 
 
