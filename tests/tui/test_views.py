@@ -221,7 +221,10 @@ def test_the_graphs_of_a_run_fill_the_room(width: int) -> None:
 
 
 def test_a_host_is_named_where_two_rows_do_not_fit_abreast() -> None:
-    parts = [("lab-07", list(scenes.ticks("sixteen"))), ("lab-08", list(scenes.ticks("data-bound")))]
+    parts: list[tuple[str, list[Snapshot | str]]] = [
+        ("lab-07", [*scenes.ticks("sixteen")]),
+        ("lab-08", [*scenes.ticks("data-bound")]),
+    ]
     told = text_of(gpus.table(StagedApp(parts).frame, Room(60, 6)))
     assert "lab-08" in told and "lab-07" in told and "l…" not in told
 
