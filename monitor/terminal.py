@@ -23,7 +23,6 @@ UNITS = re.compile(
     r"|(?<=\d) (?=\([\d.]+–)"
 )
 """The blank between a number and its unit, and within "10 min 03 s" and "×2.1 (1.7–2.4)"."""
-TIED = "\N{NO-BREAK SPACE}"
 NAMES = frozenset(("run", "name", "user", "command", "script", "host", "node", "knob", "takes", "rule"))
 """Columns of other people's words, which are never translated."""
 COLORS = {
@@ -81,8 +80,8 @@ def wrapped(text: str, width: int | None, indent: str = "", hang: str = "  ") ->
     text = said(text)
     if width is None:
         return [indent + text]
-    lines = cells.wrap(UNITS.sub(TIED, text), width, indent, indent + hang)
-    return [line.replace(TIED, " ") for line in lines] or [indent]
+    lines = cells.wrap(UNITS.sub(cells.TIED, text), width, indent, indent + hang)
+    return [line.replace(cells.TIED, " ") for line in lines] or [indent]
 
 
 def code(text: str, width: int | None, indent: str) -> Iterator[str]:

@@ -9,7 +9,9 @@ from unicodedata import combining, east_asian_width
 
 WIDE = "[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60\uffe0-\uffe6]"
 NO_START = "，。；：？！、）”’》」…"
-TOKENS = re.compile(rf"{WIDE}[{NO_START}]*|\s+|(?:(?!{WIDE})\S)+[{NO_START}]*")
+TIED = "\N{NO-BREAK SPACE}"
+"""A blank at which no line may break, as between a number and its unit."""
+TOKENS = re.compile(rf"{WIDE}[{NO_START}]*|[^\S{TIED}]+|(?:(?!{WIDE})[\S{TIED}])+[{NO_START}]*")
 
 
 def width(text: str) -> int:

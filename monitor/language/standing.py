@@ -17,7 +17,8 @@ STANDING = (
     "history", "compare", "processes", "stalls", "now", "Host", "Fix", "devices", "filter", "general", "more",
     "less", "name", "use", "memory", "worst", "number", "all", "mine", "by use", "by memory", "by name",
     "by number", "by worst", "Everywhere", "Finding", "Replay", "Samples/s", "no GPU", "machine-readable",
-    "idle", "no detail", "no reason given",
+    "idle", "no detail", "no reason given", "Use", "Links", "encoder", "decoder", "fan", "energy", "heat",
+    "thermal", "trainer", "gpu", "lasted", "{} was", "noise ±{}",
     "comparison", "cause", "evidence", "remedy", "change", "Runs", "runs", "Findings", "gpumon's cost",
     "one __getitem__", "Looks at: {}", "Why: {}", "Remedy: {}", "Gain: {}",
     "Training runs", "steps/s", "step p95", "step p99", "tokens/s", "Remedy. ", "Effect: ", "Price: ",
@@ -31,7 +32,8 @@ STANDING = (
     "{} ({}), at {}",
     "{} takes {} a sample, {} of it in {}", "Killed in {} of step {}", "Killed in step {}",
     "Hung for {} in {} of step {}", "Hung for {} in step {}", "Ended by {} in {} of step {}",
-    "Ended by {} in step {}", "{} is not of the form {}",
+    "Ended by {} in step {}", "{} is not of the form {}", "{} on GPUs {}", "{} on {} ranks {}",
+    "{} on GPUs {} of {}", "{} on {} devices",
 )  # fmt: skip
 FOREIGN = (
     "usage: ", "options", "positional arguments", "show this help message and exit",

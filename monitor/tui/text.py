@@ -14,7 +14,7 @@ from typing import NamedTuple
 from rich.cells import cell_len, set_cell_size
 
 from monitor.language import said, word
-from monitor.language.cells import pieces
+from monitor.language.cells import TIED, pieces
 from monitor.terminal import UNITS
 
 
@@ -252,7 +252,9 @@ def _pieces(text: str, width: int) -> Iterator[str]:
 
 def _words(text: str) -> Iterable[str]:
     """Between Chinese characters a line may break anywhere."""
-    return WORD.findall(text) if cells(text) == len(text) else pieces(text)
+    if cells(text) == len(text):
+        return WORD.findall(text)
+    return (piece.replace(TIED, " ") for piece in pieces(UNITS.sub(TIED, text)))
 
 
 def _joined(parts: Iterable[Span]) -> list[Span]:

@@ -5,16 +5,21 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterator
+from html import unescape
 
 import pytest
 
 from monitor import language
 from monitor.language import cells
 from monitor.tui.first_picture import Look, drawn
+from tests.tui.shots import SHOTS
 from tests.tui.stage import picture, staged
 
 SIZES = ((80, 24), (120, 40), (200, 60))
 SCENES = ("data-bound", "eight", "hung", "lost", "no-run", "throttled")
+PROSE = re.compile(r"\b[a-z]{3,} [a-z]{3,} [a-z]{3,}\b")
+LEFT = {"noise", "starved", "lasted", "encoder", "heat", "thermal", "energy", "trainer"}
+"""Words of ours that stood alone."""
 CODES = re.compile(r"\x1b\[[\d;?]*[A-Za-z]")
 
 
@@ -45,3 +50,24 @@ def test_the_app_and_the_first_picture_agree() -> None:
     then = asyncio.run(picture(app, (120, 40))).splitlines()
     same = [a == b.replace("▸▲", " ▲", 1) for a, b in zip(first, then, strict=True)]
     assert sum(same) >= 30
+
+
+@pytest.mark.parametrize(
+    "name", ["overview-many", "run-data-bound", "run-past", "finding", "compare", "gpu-throttled", "history"]
+)
+def test_no_sentence_stays_english(name: str) -> None:
+    """Names, code and commands do; three small words in a row are a sentence."""
+    shot = next(one for one in SHOTS if one.name == name)
+    for text in shot.take().values():
+        assert not PROSE.findall(text)
+        assert not set(re.findall(r"[a-z]+", text)) & LEFT
+
+
+def test_a_saved_screen_draws_wide_characters_wide() -> None:
+    made = asyncio.run(picture(staged("no-run"), (80, 24), svg=True))
+    found = re.findall(r'textLength="([\d.]+)"[^>]*>([^<]+)</text>', made)
+    lengths = {unescape(text): float(length) for length, text in found}
+    cell = next(length / len(text) for text, length in lengths.items() if "gpumon" in text)
+    assert any(cells.width(text) > len(text) for text in lengths)
+    for text, length in lengths.items():
+        assert length == pytest.approx(cells.width(text) * cell, abs=0.1), text

@@ -125,8 +125,7 @@ class Hotspot:
         unnamed = self.function in ("", "<module>", named)
         owner = "" if unnamed else f", in `{self.function}`"
         if not self.code:
-            known = self.function and self.function != "<module>"
-            return f"`{self.function}` ({self.place})" if known else self.place
+            return self.place if unnamed else f"`{self.function}` ({self.place})"
         shown = self.code if len(self.code) <= LONGEST_SHOWN else self.code[: LONGEST_SHOWN - 1] + "…"
         return f"`{shown}` ({self.place}{owner})"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import NamedTuple
 
-from monitor.language import word
+from monitor.language import said, word
 from monitor.model import units
 from monitor.model.gpu import Gpu
 from monitor.tui.frame import HostFrame
@@ -93,8 +93,7 @@ def gauges(host: HostFrame, gpu: Gpu, width: int) -> list[Gauge]:
 
 def gauge_lines(host: HostFrame, gpu: Gpu, gauge: Gauge, width: int, height: int) -> list[Line]:
     """A framed graph, `width` cells wide with `height` lines of dots."""
-    was = "" if gpu.state == "ok" else " was"
-    name = word(f"{gauge.name}{was}")
+    name = word(gauge.name) if gpu.state == "ok" else said(f"{gauge.name} was")
     fits = cells(f"{name} {gauge.value}") <= width - EDGES
     head = (Span(f"{name} ", "head"), Span(gauge.value if fits else gauge.short or gauge.value, "strong"))
     rows = history(gauge.samples, width - 2, height, gauge.top, odd=is_odd_tick(host))

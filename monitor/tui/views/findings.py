@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
-from monitor.language import word
+from monitor.language import said, word
 from monitor.model import units
 from monitor.model.finding import SERIOUS, Finding
 from monitor.tui.frame import Frame, HostFrame
@@ -85,13 +84,10 @@ def table(frame: Frame, room: Room, run: str | None = None, *, fix: bool = True)
 def _layout(frame: Frame, entries: Sequence[Entry], room: Room) -> tuple[Layout, int]:
     gap = gap_for(room.width)
     over = not any(finding.live for _, finding in entries)
-    longest = max((len(finding.id) for _, finding in entries), default=0)
-    own: dict[str, dict[str, Any]] = {"gain": {"title": NEXT} if over else {}, "id": {"width": longest}}
-    columns = [
-        replace(column, **own.get(column.name, {}))
-        for column in COLUMNS
-        if column.name != "gain" or room.width >= WITH_GAIN
-    ]
+    text, gained, rule, since = COLUMNS
+    rule = replace(rule, width=max((len(finding.id) for _, finding in entries), default=0))
+    gained = replace(gained, title=NEXT) if over else gained
+    columns = [text, *([gained] if room.width >= WITH_GAIN else []), rule, since]
     return chosen(occupied(columns, [_cells(finding) for _, finding in entries]), room.width - 2, gap), gap
 
 
@@ -150,7 +146,7 @@ def _fix(finding: Finding, has_gain: bool) -> list[Span]:
     command = f": {finding.remedy.command}" if finding.remedy.command else ""
     return [
         Span("→ ", "accent"),
-        Span(finding.remedy.summary.rstrip(STOPS), "dim"),
+        Span(said(finding.remedy.summary).rstrip(STOPS), "dim"),
         *([Span(command, "accent")] if command else []),
         *([Span(told, "gain")] if told else []),
     ]

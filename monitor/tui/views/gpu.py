@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from monitor.language import word
 from monitor.model import units
 from monitor.model.gpu import Errors, Gpu
 from monitor.tui.frame import HostFrame, Reading
@@ -74,7 +75,7 @@ def throttle(host: HostFrame, gpu: Gpu, room: Room) -> list[Line]:
         lines.append(
             line(
                 "   ",
-                fit(Span(REASONS.get(name, name), "strong" if active else "dim"), 14),
+                fit(Span(word(REASONS.get(name, name)), "strong" if active else "dim"), 14),
                 Span(marks.rjust(width), "dim" if name == "gpu_idle" else "warn"),
             )
         )

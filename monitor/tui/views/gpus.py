@@ -242,8 +242,8 @@ def _use(gpu: Gpu) -> Span:
 
 def _not_answering(host: HostFrame, gpu: Gpu, symbol: Symbol) -> dict[str, Cell]:
     """Without readings: those there were are not current."""
-    unknown: dict[str, Cell] = dict.fromkeys((column.name for column in (*COLUMNS, *NARROW)), "")
-    return unknown | {
+    blank: dict[str, Cell] = dict.fromkeys((column.name for column in (*COLUMNS, *NARROW)), "")
+    return blank | {
         "host": clip(host.label, 10),
         "gpu": [symbol.span, Span(f" {gpu.index}", "strong")],
         "state": Span(condition_text(gpu), symbol.role),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from monitor.catalog.rows import RunRow
 from monitor.comparison.compare_runs import Comparison, Side
+from monitor.language import said, word
 from monitor.model import units
 from monitor.model.finding import Speedup
 from monitor.tui.table import Column, chosen, gap_for, heading, occupied, row
@@ -88,7 +89,7 @@ def comparison(found: Comparison, room: Room) -> list[Line]:
         line(
             Span(f" {symbol.char} {symbol.word}  ", symbol.role),
             Span(_speedup(found), "gain" if found.verdict == "faster" else "strong"),
-            Span(f"  noise ±{units.percent(found.noise_floor)}", "dim"),
+            Span(f"  {said(f'noise ±{units.percent(found.noise_floor)}')}", "dim"),
             width=room.width,
         )
     ]
@@ -128,9 +129,8 @@ def _sides(a: Side, b: Side, room: Room) -> list[Line]:
         if one is None and two is None:
             continue
         texts = (units.duration(v) if field == "seconds" else units.value_of(field, v) for v in (one, two))
-        out.append(
-            line("   ", fit(Span(name, "dim"), 14), *(fit(Span(text, "strong"), wide) for text in texts))
-        )
+        values = [made for text in texts for made in fit(Span(text, "strong"), wide)]
+        out.append(line("   ", fit(Span(word(name), "dim"), 14), *values))
     return out
 
 
@@ -143,7 +143,7 @@ def _phases(found: Comparison, room: Room) -> list[Line]:
     out = [section("Seconds a step, A above B")]
     for change in found.phases:
         for which, seconds in (("A", change.before_seconds), ("B", change.after_seconds)):
-            name = change.name if which == "A" else ""
+            name = word(change.name) if which == "A" else ""
             drawn = bar(seconds / top, width, role_of(change.name).replace("phase.", "ink."))
             out.append(
                 line(

@@ -30,8 +30,8 @@ def now_in(state: RunState, phase: str | None, seconds: float | None) -> str:
 
 
 def pairs_lines(pairs: Mapping[str, str], room: Room, *, ours: bool = True) -> Iterable[Line]:
-    """Name and value, in as many columns as fit. Names that are not ours are never translated."""
-    pairs = {word(name) if ours else name: value for name, value in pairs.items()}
+    """Name and value, in as many columns as fit. Words that are not ours are never translated."""
+    pairs = {word(name): word(value) for name, value in pairs.items()} if ours else dict(pairs)
     name_width = min(30, max(map(cells, pairs), default=0) + 1)
     value_width = min(40, max(map(cells, pairs.values()), default=0) + 2)
     count = max(1, (room.width - 1) // (name_width + value_width))

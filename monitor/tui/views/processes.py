@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from monitor.language import word
 from monitor.model import units
 from monitor.model.host import Process
 from monitor.tui.frame import Frame, HostFrame
@@ -170,7 +171,7 @@ def _cells(entry: Entry) -> dict[str, Cell]:
         "cpu": Span(units.tight_percent(p.cpu_ratio), role),
         "rss": Span(units.size(p.rss_bytes), role),
         "read": Span(units.rate(p.read_bytes_per_second), "dim"),
-        "role": Span(p.role, role),
+        "role": Span(word(p.role), role),
         "run": Span(p.run_label or "", "dim"),
         "where": Span(entry.job, "dim"),
         "age": Span(units.age(p.age_seconds), "dim"),

@@ -87,7 +87,7 @@ def _phases(run: Run, width: int, plain: bool) -> list[Span]:
 def _stuck(current: Stuck, width: int) -> str:
     """Where and for how long, as precisely as there is room for."""
     where, seconds = f"stuck in {current.phase}", current.seconds
-    short = f"{where} {units.age(seconds)}"
+    short = f"{said(where)} {units.age(seconds)}"
     texts = (
         f"{where} for {units.duration(seconds)} (rank {current.rank})",
         f"{where} for {units.duration(seconds)}",

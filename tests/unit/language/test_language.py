@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 
 import pytest
 
@@ -13,6 +15,7 @@ from monitor import language
 from monitor.language import cells, stream
 from monitor.language.catalogue import Catalogue
 from monitor.terminal import table, wrapped
+from monitor.tui.text import wrap
 
 WORDS = Catalogue(
     {
@@ -209,3 +212,11 @@ def test_english_loads_no_catalogue() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | {"GPUMON_LANG": "en"}
     )
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("width", range(20, 60))
+def test_a_number_stays_with_its_unit(width: int) -> None:
+    told = "保存检查点占用 6 % 的时间：每 150 步，每次 3.00 s，预计提速 ×1.17 (1.05–1.22)"
+    for lines in (wrapped(told, width), wrap(told, width)):
+        torn = [one for one, two in pairwise(lines) if re.search(r"\d$", one) and re.match(r"\s*[%s(]", two)]
+        assert torn == []
