@@ -1,0 +1,138 @@
+"""Loops inside a step: whose rounds need one another, which of them wait, and what is passed to whom."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tests.unit.sdk.watched import facts, line_of
+
+PLAYING = """\
+import torch
+from torch import nn
+
+policy = nn.Linear(4, 2)
+optimizer = torch.optim.SGD(policy.parameters(), lr=0.1)
+states = torch.randn(8, 4)
+for update in range(50):
+    seen = []
+    for _ in range(10):
+        moves = []
+        for state in states:
+            moves.append(policy(state).argmax().item())
+        states = states + torch.tensor(moves)[:, None]
+        seen.append(states)
+    loss = policy(torch.cat(seen)).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_only_rounds_that_need_no_earlier_one_can_be_done_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "playing.py"
+    file.write_text(PLAYING)
+
+    def loop(fragment: str) -> Any:
+        found = facts(file, ("rollout", fragment))["hotspots"]
+        return next(one for one in found if one["phase"] == "rollout").get("batchable")
+
+    assert loop("moves.append(")[1] == line_of(PLAYING, "for state in states:")
+    assert loop("states = states +") is None, "a move needs the one before it"
+    assert loop("loss = policy(") is None, "the loop over the updates"
+
+
+DECODING = """\
+import torch
+from torch import nn
+
+def spoken(cell, out, word, state, length):
+    words = []
+    for _ in range(length):
+        state = cell(embed(word), state); word = out(state).argmax(1)
+        words.append(word)
+    return words
+
+def heard(cell, sounds, state):
+    total = 0.0
+    for at in range(sounds.shape[1]):
+        state = cell(sounds[:, at], state); total = total + state.mean()
+    return total
+
+for x, y in batches:
+    loss = spoken(cell, out, x, y, 9) + heard(cell, x, y); loss.backward()
+    optimizer.step()
+"""
+
+
+def test_a_decoder_that_reads_its_own_words_goes_in_turn_and_a_recurrent_layer_does_not(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "decoding.py"
+    file.write_text(DECODING)
+
+    def goes_in_turn(*fragments: str) -> bool:
+        found = facts(file, ("forward", *fragments, "loss = spoken("))["hotspots"]
+        return bool(next(one for one in found if one["phase"] == "forward").get("in_turn"))
+
+    assert goes_in_turn("state = cell(embed(word), state)")
+    assert not goes_in_turn("state = cell(sounds")
+    assert not goes_in_turn(), "the loop over the steps"
+
+
+PASSED = """\
+import time
+import torch
+from torch import nn
+
+class Scores:
+    def __init__(self, every):
+        self.every, self.seen = every, []
+    def note(self, output, labels):
+        self.seen.append(sum(int(a == b) for a, b in zip(output.tolist(), labels.tolist())))
+
+class Trainer:
+    def __init__(self, net, scores):
+        self.net, self.scores = net, scores
+        self.optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    def fit(self, rows, ready):
+        for x, y in rows:
+            output = self.net(x)
+            loss = output.pow(2).mean()
+            loss.backward()
+            self.optimizer.step()
+            self.scores.note(output, y)
+            while not ready.is_set():
+                time.sleep(0.02)
+
+def epoch(net, optimizer, scores, rows):
+    for x, y in rows:
+        output = net(x)
+        output.pow(2).mean().backward()
+        optimizer.step()
+        scores.note(output, y)
+    time.sleep(0.1)
+
+def main():
+    net, scores = nn.Linear(4, 4), Scores(1)
+    epoch(net, torch.optim.SGD(net.parameters(), lr=0.1), scores, [])
+    Trainer(net, scores).fit([], None)
+"""
+
+
+def test_what_is_passed_is_known_by_what_every_call_passes(tmp_path: Path) -> None:
+    file = tmp_path / "passed.py"
+    file.write_text(PASSED)
+    for call in ("self.scores.note(", "        scores.note(output, y)"):
+        found = facts(file, ("between", "self.seen.append", call), update="loss.backward()")["work"]
+        assert [(one["needed"], one["job"]) for one in found if one["phase"] == "between"] == [
+            ("no", "metrics")
+        ]
+
+
+def test_a_sleep_that_waits_for_something_polls(tmp_path: Path) -> None:
+    file = tmp_path / "passed.py"
+    file.write_text(PASSED)
+    for fragment, polls in (("time.sleep(0.02)", True), ("time.sleep(0.1)", False)):
+        found = facts(file, ("between", fragment), update="loss.backward()")["hotspots"]
+        assert next(one for one in found if one["phase"] == "between").get("polls", False) is polls
