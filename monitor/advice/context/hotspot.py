@@ -125,7 +125,8 @@ class Hotspot:
         unnamed = self.function in ("", "<module>", named)
         owner = "" if unnamed else f", in `{self.function}`"
         if not self.code:
-            return self.place if unnamed else f"`{self.function}` ({self.place})"
+            known = self.function not in ("", "<module>")
+            return f"`{self.function}` ({self.place})" if known else self.place
         shown = self.code if len(self.code) <= LONGEST_SHOWN else self.code[: LONGEST_SHOWN - 1] + "…"
         return f"`{shown}` ({self.place}{owner})"
 
