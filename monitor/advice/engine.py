@@ -187,6 +187,7 @@ def _point(context: RunContext) -> Point:
         rss_bytes=int(rss) if rss else None,
         device_bytes=int(device) if device else None,
         other_cpu=_other_cores(context),
+        trainer_cpu=_trainer_cores(context),
         cpu_pressure=_pressure(context),
     )
 
@@ -194,6 +195,12 @@ def _point(context: RunContext) -> Point:
 def _pressure(context: RunContext) -> float | None:
     cpu = context.snapshot.host.cpu
     return cpu.pressure.some_ratio if cpu is not None and context.run.state == "running" else None
+
+
+def _trainer_cores(context: RunContext) -> float | None:
+    """Cores a rank's own process keeps busy once steps are made; None if unknown."""
+    own = [one.cpu_ratio for one in context.processes if one.role == "trainer" and one.cpu_ratio is not None]
+    return sum(own) / len(own) if own and context.run.state == "running" and context.run.steps else None
 
 
 def _other_cores(context: RunContext) -> float | None:

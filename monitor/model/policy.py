@@ -124,8 +124,8 @@ class Policy:
     """Share of the step `clip_grad_norm_` may take (hand-written loops: `phase_share`)."""
     side_job_count: int = 3
     """A periodic side job must be seen this often before its share counts."""
-    loop_share: float = 0.30
-    """Share of the step a Python loop must take to be worth replacing."""
+    loop_share: float = 0.20
+    """Share of the step a Python loop must take, with its part of backward, to be worth replacing."""
     hot_share: float = 0.35
     """A finding names a user line as the cause only from this share of a phase."""
     user_code_share: float = 0.15

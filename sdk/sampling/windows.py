@@ -186,7 +186,7 @@ class SamplingWindows:
     def _evaluate(self) -> dict[str, Any]:
         relabelled, self._recorder.relabelled = self._recorder.relabelled, []
         lines = self._hotspots.evaluate(relabelled)
-        if self._profile.steps:  # one that was cut short tells less than the previous one
+        if self._profile.steps or not lines.calls:  # one that was cut short tells less than the previous one
             lines.calls = self._profile.calls()
             lines.return_values = self._profile.return_values
             lines.seen = self._profile.seen

@@ -1,7 +1,8 @@
 """What a call in the user's code refers to: a library function by its dotted name, or a user definition.
 
-Names are followed through imports, assignments and attributes of `self`. "torch.save" is that function,
-"logging.getLogger().info" a method of what another call returned, "?.item" a method of something unknown.
+Names are followed through imports, assignments, attributes of `self` and base classes, from file to file.
+"torch.save" is that function, "logging.getLogger().info" a method of what another call returned, "?.item" a
+method of something unknown.
 """
 
 from __future__ import annotations
@@ -9,10 +10,12 @@ from __future__ import annotations
 import ast
 import builtins
 import sys
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from . import imports
 from .effects import place_prefix
-from .source import Definition, Function, Scope, Source, read
+from .source import Definition, Function, Scope, Source, known
 
 UNKNOWN = "?"
 _DEEPEST = 12
@@ -36,15 +39,18 @@ NOTHING = Target(UNKNOWN)
 
 
 class Names:
-    """The names of one file."""
+    """The names of one file; `of` gives those of another."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, of: Callable[[Source], Names]) -> None:
         self.source = source
+        self._of = of
         self._imports: dict[Scope, dict[str, str]] = {}
         self._bound: dict[Scope, dict[str, list[ast.expr | None]]] = {}
         self._defined: dict[Scope, dict[str, Definition]] = {}
         self._attributes: dict[ast.ClassDef, dict[str, list[tuple[ast.expr, Function]]]] = {}
         self._places: dict[tuple[str, Scope], str] = {}
+        self._given: dict[tuple[Function, str], Target] = {}
+        self._origins: dict[ast.ClassDef, tuple[ast.ClassDef, Source]] = {}
         self._calls: dict[str, list[tuple[ast.Call, Scope]]] | None = None
         """Calls by the name of what is called, once somebody has asked."""
         self.methods = {
@@ -75,7 +81,7 @@ class Names:
         for place in self._scopes(scope):
             imported = self._imported(place).get(name)
             if imported is not None:
-                return _module_member(imported)
+                return self._member(imported, depth)
             values = self.bindings(place).get(name)
             if values == [None] and isinstance(place, Function) and name in parameters(place):
                 return self._passed(name, place, depth)
@@ -114,48 +120,122 @@ class Names:
         return found.pop() if len(found) == 1 else NOTHING
 
     def _passed(self, name: str, function: Function, depth: int) -> Target:
-        """What a parameter refers to: the same in every call of the function in this file, else unknown."""
+        """What a parameter refers to: the same in every call of the function in this file and in those read
+        besides, else unknown."""
+        if (function, name) in self._given:
+            return self._given[function, name]
+        self._given[function, name] = NOTHING  # a function that calls itself passes on what it was given
+        everywhere = [self, *(self._of(one) for one in known() if one is not self.source)]
+        made: set[Definition] = {function}
+        if function.name == "__init__":
+            made.update(*(names.classes_made_by(function, depth) for names in everywhere))
         found = set()
-        for call, scope in self._calls_of(function, depth):
-            given = dict(arguments(call, self.source, function)).get(name)
-            found.add(self.resolve(given, scope, depth) if given is not None else NOTHING)
-        return found.pop() if len(found) == 1 else NOTHING
+        for names in everywhere:
+            for call, scope in names.calls_of(made, depth):
+                given = dict(arguments(call, self.source, function)).get(name)
+                found.add(names.resolve(given, scope, depth) if given is not None else NOTHING)
+        if len(found) == 1:
+            self._given[function, name] = found.pop()
+        return self._given[function, name]
 
-    def _calls_of(self, function: Function, depth: int) -> list[tuple[ast.Call, Scope]]:
-        """Calls of a function, or of the class whose `__init__` it is."""
-        owner = self.source.owner(function)
-        made = owner if owner is not None and function.name == "__init__" else function
+    def classes_made_by(self, function: Function, depth: int) -> set[Definition]:
+        """The classes of this file whose `__init__`, their own or inherited, is this function."""
+        classes = [one for one in self.source.names if isinstance(one, ast.ClassDef)]
+        made = {one: self.method(one, function.name, depth) for one in classes}
+        return {one for one, method in made.items() if method is not None and method.node is function}
+
+    def calls_of(self, made: set[Definition], depth: int) -> list[tuple[ast.Call, Scope]]:
+        """Calls of these functions and classes in this file."""
         if self._calls is None:
             self._calls = {}
             for one in ast.walk(self.source.tree):
                 if isinstance(one, ast.Call):
                     name = getattr(one.func, "id", "") or getattr(one.func, "attr", "")
                     self._calls.setdefault(name, []).append((one, self.source.scope_at(one.lineno)))
-        named = self._calls.get(made.name, [])
-        return [(one, scope) for one, scope in named if self.resolve(one.func, scope, depth).node is made]
+        named = [pair for one in made for pair in self._calls.get(one.name, [])]
+        return [(one, scope) for one, scope in named if self.resolve(one.func, scope, depth).node in made]
 
     def _attribute(self, node: ast.Attribute, scope: Scope, depth: int) -> Target:
         owner = self.source.owner(scope)
         if isinstance(node.value, ast.Name) and owner is not None and node.value.id == self_name(scope):
             return self._of_self(owner, node.attr, depth)
+        if owner is not None and _is_super(node.value):
+            return self._of_super(owner, node.attr, depth)
         base = self.resolve(node.value, scope, depth)
         if isinstance(base.node, ast.ClassDef) and base.source is not None:
-            method = _method(base.node, node.attr)
-            return Target("", method, base.source) if method else Target(f"{UNKNOWN}.{node.attr}")
+            method = self._of(base.source).method(base.node, node.attr, depth)
+            return method or Target(f"{UNKNOWN}.{node.attr}")
         if base.node is not None:
             return Target(f"{UNKNOWN}.{node.attr}")
-        return _module_member(f"{base.api}.{node.attr}")
+        return self._member(f"{base.api}.{node.attr}", depth)
+
+    def _member(self, dotted: str, depth: int) -> Target:
+        """A member of a module; if the module is one of the user's files, what the name refers to there."""
+        module, _, name = dotted.rpartition(".")
+        source = imports.module_source(module)
+        if source is None or dotted in sys.modules:
+            return Target(dotted)
+        there = self._of(source)
+        if depth > _DEEPEST or not there.binds(name):
+            return Target(f"{UNKNOWN}.{name}")
+        return there.resolve(ast.Name(name), source.tree, depth)
+
+    def binds(self, name: str) -> bool:
+        """Whether the file itself gives the name a meaning."""
+        tree = self.source.tree
+        return any(
+            name in one for one in (self._imported(tree), self.bindings(tree), self._definitions(tree))
+        )
+
+    def method(self, owner: ast.ClassDef, name: str, depth: int = 0) -> Target | None:
+        """A method of a class or of the user's classes that it is derived from."""
+        own = [one for one in owner.body if isinstance(one, Function) and one.name == name]
+        if own:
+            return Target("", own[0], self.source)
+        bases = self._bases(owner, depth + 1)
+        inherited = (self._of(source).method(node, name, depth + 1) for node, source in bases)
+        return next(filter(None, inherited), None)
+
+    def origin(self, owner: ast.ClassDef, depth: int = 0) -> tuple[ast.ClassDef, Source]:
+        """The user's class that a class is derived from, through all others: it stands for their `self`."""
+        if owner not in self._origins:
+            node, source = next(self._bases(owner, depth + 1), (owner, self.source))
+            found = self._of(source).origin(node, depth + 1) if node is not owner else (owner, self.source)
+            self._origins[owner] = found
+        return self._origins[owner]
+
+    def _bases(self, owner: ast.ClassDef, depth: int) -> Iterator[tuple[ast.ClassDef, Source]]:
+        """The user's classes among the bases of a class."""
+        for one in owner.bases if depth <= _DEEPEST else ():
+            base = self.resolve(one, self.source.scope(owner), depth)
+            if isinstance(base.node, ast.ClassDef) and base.source is not None and base.node is not owner:
+                yield base.node, base.source
+
+    def _of_super(self, owner: ast.ClassDef, attribute: str, depth: int) -> Target:
+        """A method of the base class, which may be a library's."""
+        inherited = (
+            self._of(source).method(node, attribute, depth) for node, source in self._bases(owner, depth)
+        )
+        found = next(filter(None, inherited), None)
+        bases = [self.resolve(one, self.source.scope(owner), depth) for one in owner.bases]
+        library = next((one.api for one in bases if one.api and not one.api.startswith(UNKNOWN)), "")
+        return found or Target(f"{library or UNKNOWN}.{attribute}")
 
     def _of_self(self, owner: ast.ClassDef, attribute: str, depth: int) -> Target:
-        method = _method(owner, attribute)
+        method = self.method(owner, attribute, depth)
         if method is not None:
-            return Target("", method, self.source)
+            return method
+        if depth > _DEEPEST:
+            return NOTHING
         values = self._own(owner).get(attribute, [])
         found = {self.resolve(value, scope, depth) for value, scope in values}
+        if not values:
+            bases = self._bases(owner, depth + 1)
+            found = {self._of(source)._of_self(node, attribute, depth + 1) for node, source in bases}
         if len(found) == 1:
             return found.pop()
-        bases = [self.resolve(one, self.source.scope(owner), depth).api for one in owner.bases]
-        module = any(base.startswith("torch.nn.") for base in bases)
+        bases_of = [self.resolve(one, self.source.scope(owner), depth).api for one in owner.bases]
+        module = any(base.startswith("torch.nn.") for base in bases_of)
         return Target("torch.nn.Module()") if module else Target(f"{UNKNOWN}.{attribute}")
 
     def _own(self, owner: ast.ClassDef) -> dict[str, list[tuple[ast.expr, Function]]]:
@@ -181,7 +261,7 @@ class Names:
             found = self._imports[scope] = {}
             for one in self.source.statements(scope):
                 if isinstance(one, ast.Import | ast.ImportFrom):
-                    found.update(_imports(one))
+                    found.update(imports.bound(one, self.source.file))
         return self._imports[scope]
 
     def bindings(self, scope: Scope) -> dict[str, list[ast.expr | None]]:
@@ -219,9 +299,10 @@ def _own_values(target: ast.expr, value: ast.expr) -> list[tuple[str, ast.expr]]
     return []
 
 
-def _method(owner: ast.ClassDef, name: str) -> Function | None:
-    found = [one for one in owner.body if isinstance(one, Function) and one.name == name]
-    return found[0] if found else None
+def _is_super(node: ast.expr) -> bool:
+    """`super()`, without arguments."""
+    called = node.func if isinstance(node, ast.Call) and not node.args else None
+    return isinstance(called, ast.Name) and called.id == "super"
 
 
 def self_name(scope: Scope) -> str | None:
@@ -248,15 +329,6 @@ def arguments(node: ast.Call, source: Source, function: Function) -> list[tuple[
 
 def _is_static(function: Function) -> bool:
     return any(isinstance(one, ast.Name) and one.id == "staticmethod" for one in function.decorator_list)
-
-
-def _imports(node: ast.Import | ast.ImportFrom) -> dict[str, str]:
-    if isinstance(node, ast.Import):
-        return {
-            one.asname or one.name.partition(".")[0]: one.name if one.asname else one.name.partition(".")[0]
-            for one in node.names
-        }
-    return {one.asname or one.name: f"{node.module or ''}.{one.name}" for one in node.names}
 
 
 def _bound_by(node: ast.stmt) -> list[tuple[str, ast.expr | None]]:
@@ -292,16 +364,3 @@ def stored(target: ast.expr) -> list[str]:
     return [
         one.id for one in ast.walk(target) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
     ]
-
-
-def _module_member(dotted: str) -> Target:
-    """A member of a module; the user's own definition if the module is one of the user's files. Whatever else
-    is in such a file is unknown, even if the file has a library's name."""
-    module, _, name = dotted.rpartition(".")
-    file = getattr(sys.modules.get(module), "__file__", None) if module and "(" not in module else None
-    source = read(file) if isinstance(file, str) else None
-    node = source.definitions.get(name) if source is not None else None
-    if node is not None:
-        return Target("", node, source)
-    own = source is not None and dotted not in sys.modules
-    return Target(f"{UNKNOWN}.{name}") if own else Target(dotted)

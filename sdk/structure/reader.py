@@ -24,7 +24,7 @@ class Reader:
 
     def names(self, source: Source) -> Names:
         if source.file not in self._names:
-            self._names[source.file] = Names(source)
+            self._names[source.file] = Names(source, self.names)
         return self._names[source.file]
 
     def effects(self, source: Source, scope: Scope) -> list[Effect]:

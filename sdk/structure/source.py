@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+import sys
 from collections.abc import Iterator
 
 from .files import is_user_file
@@ -142,6 +143,14 @@ def read(file: str) -> Source | None:
     if file not in _sources:
         _sources[file] = _parse(file) if is_user_file(file) else None
     return _sources[file]
+
+
+def known() -> list[Source]:
+    """The files read so far, and the script itself: who calls a function is in one of them."""
+    script = getattr(sys.modules.get("__main__"), "__file__", None)
+    if script:
+        read(script)
+    return [one for one in _sources.values() if one is not None]
 
 
 def _parse(file: str) -> Source | None:

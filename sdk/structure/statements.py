@@ -127,8 +127,9 @@ class Statement:
         target = self._names.resolve(node.func, self._scope)
         if isinstance(target.node, ast.ClassDef):
             wanted = ("forward", "__call__") if target.made else ("__init__",)
-            methods = [one for one in target.node.body if isinstance(one, Function) and one.name in wanted]
-            return Target("", methods[0], target.source) if methods else NOTHING._replace(api="?.__init__")
+            names = self._reader.names(target.source) if target.source is not None else self._names
+            methods = (names.method(target.node, name) for name in wanted)
+            return next(filter(None, methods), NOTHING._replace(api="?.__init__"))
         if target.node is not None and target.made:
             return NOTHING
         method = target.api.removeprefix("?.")
@@ -213,10 +214,12 @@ class Statement:
         return owned and isinstance(node, ast.Name) and node.id == self_name(self._scope)
 
     def _own(self, attribute: str) -> str:
-        """An attribute of `self`: the same place in all methods of a class."""
+        """An attribute of `self`: the same place in all methods of a class and of those derived from it."""
         owner = self._source.owner(self._scope)
-        name = self._source.names[owner] if owner is not None else ""
-        return f"{self._source.file}:{name}.self|{attribute}"
+        if owner is None:
+            return f"{self._source.file}:.self|{attribute}"
+        node, source = self._names.origin(owner)
+        return f"{source.file}:{source.names[node]}.self|{attribute}"
 
     def _place(self, name: str) -> str:
         return self._names.place(name, self._scope)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -21,8 +21,6 @@ OFTEN = 0.5
 """How often the queue must be empty at the end of a phase for its unmeasured time to count as idle."""
 READING = ("sync", "log", "between", "other")
 """Phases in which a loop usually reads a value."""
-PARALLEL_SHARE = 0.6
-"""Share of a pass on a CPU that uses all threads. Judgement: not every operation is parallel."""
 
 
 class ComputeFigures(RunFigures):
@@ -119,19 +117,19 @@ class ComputeFigures(RunFigures):
         )
 
     @cached_property
-    def main_threads(self) -> float:
-        """Cores the main process keeps busy, except while waiting for data: not every operation is
-        parallel."""
-        threads = self.count("threads", "torch") or 1
-        if self.has_cuda:
-            return 1.0
-        return 1.0 + PARALLEL_SHARE * (max(1, min(threads, int(self.cores or threads))) - 1)
-
-    @cached_property
     def other_cores(self) -> float:
         """Cores that other processes usually keep busy; 0 if unknown."""
-        known = sorted(point.other_cpu for point in self.history if point.other_cpu is not None)
-        return known[len(known) // 2] if known else 0.0
+        return self._usual([point.other_cpu for point in self.history]) or 0.0
+
+    @cached_property
+    def trainer_cores(self) -> float | None:
+        """Cores a training process usually keeps busy; None if unknown."""
+        return self._usual([point.trainer_cpu for point in self.history])
+
+    @staticmethod
+    def _usual(values: Sequence[float | None]) -> float | None:
+        known = sorted(value for value in values if value is not None)
+        return known[len(known) // 2] if known else None
 
 
 def _summing(parts: Mapping[str, float], whole: float) -> dict[str, float]:

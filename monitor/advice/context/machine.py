@@ -27,5 +27,7 @@ class Point:
     device_bytes: int | None
     other_cpu: float | None = None
     """Cores that processes outside the run kept busy."""
+    trainer_cpu: float | None = None
+    """Cores a training process kept busy, without its loader workers."""
     cpu_pressure: float | None = None
     """Share of the time in which tasks waited for a core."""

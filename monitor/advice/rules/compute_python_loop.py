@@ -60,12 +60,14 @@ def check(run: RunContext) -> Advice | None:
     found = hot_lines.blocks(run, *PHASES)
     found = [spot for spot in (*found, *_played(run)) if _loops(run, spot)]
     spot = max(found, key=run.hot_seconds, default=None)
-    if spot is None or run.period is None or run.hot_seconds(spot) < run.policy.loop_share * run.period:
+    if spot is None or run.period is None:
         return None
     calls, cost = spot.calls or 0.0, run.hot_seconds(spot)
+    share = sum(saving.seconds for saving in _job(run, spot, cost).savings) / run.period
+    if share < run.policy.loop_share:
+        return None
     job = _job(run, spot, max(cost, run.seconds(spot.phase) - _beside(run, spot)))
     gone = _gone(run, spot, calls)
-    share = sum(saving.seconds for saving in _job(run, spot, cost).savings) / run.period
     undone = f", {units.percent(share)} with its backward" if share > cost / run.period else ""
     unseen = UNSEEN if run.lanes is None else 1.0
     most = _job(run, spot, min(1.0, spot.share + unseen) * run.seconds(spot.phase))

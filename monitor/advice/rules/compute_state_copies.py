@@ -20,6 +20,8 @@ from monitor.model import units
 AVERAGE_SAVED, COPY_SAVED = Bounds(low=0.65, likely=0.85, high=1.0), Bounds(low=0.8, likely=0.95, high=1.0)
 """Share of the time that is saved: for an average updated in one call, and for a copy made only when it is
 kept. Judgement."""
+IN_OPTIMIZER = ("optimizer",)
+"""An optimizer of the user's own may copy in its `step`."""
 
 
 @rule(
@@ -29,7 +31,7 @@ kept. Judgement."""
     bonus=0.3,
 )
 def check(run: RunContext) -> Advice | None:
-    job = side_job(run, "", "copy")
+    job = side_job(run, "", "copy", also=IN_OPTIMIZER)
     if (job.spot or job.work) is None or job.share < run.policy.phase_share:
         return None
     average = job.work is not None and job.work.carried

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 
+from monitor.advice.context.machine import Point
 from monitor.advice.context.run import RunContext
 from monitor.advice.judging import judge_run
 from monitor.model.finding import Speedup
@@ -20,6 +22,12 @@ def promise(id: str, run: Run) -> Speedup:
     found = next(one.finding.speedup for one in judge_run(context) if one.finding.id == id)
     assert found is not None and found.low <= found.likely <= found.high
     return found
+
+
+def with_trainer_at(cores: float, run: Run) -> RunContext:
+    """The run as seen after some ticks in which its own process kept so many cores busy."""
+    points = tuple(Point(steps=at, rss_bytes=None, device_bytes=None, trainer_cpu=cores) for at in range(5))
+    return RunContext(snapshot_of(run), run, DEFAULT_POLICY, points)
 
 
 def run_with(phases: dict[str, float], *hotspots: dict[str, Any], **config: Any) -> Run:
@@ -95,3 +103,36 @@ def test_many_small_layers_cost_a_batch_more_than_few() -> None:
         return promise("compute.small_batch", run).likely
 
     assert images(3) > 1.2 * images(1)
+
+
+def test_a_worker_is_no_help_where_the_model_keeps_all_cores_busy() -> None:
+    phases = {"data": 0.005, "forward": 0.006, "backward": 0.012, "optimizer": 0.0006}
+    run = run_of(phases, config=loader_config(0))
+
+    def found(cores: float) -> list[str]:
+        return [one.finding.id for one in judge_run(with_trainer_at(cores, run))]
+
+    assert "input.no_workers" in found(1.0), "the second core is free"
+    assert "input.no_workers" not in found(2.0), "a worker takes it from the model's threads"
+
+
+def test_cores_of_the_passes_are_told_from_those_of_loading() -> None:
+    run = run_of({"data": 0.01, "forward": 0.004, "backward": 0.006}, config=loader_config(0))
+    assert with_trainer_at(1.5, run).main_threads == pytest.approx(2.0), (
+        "one core while loading, so two in the passes"
+    )
+    assert with_trainer_at(0.7, run).main_threads == 1.0
+    single = run_of({"data": 0.01, "forward": 0.01}, config=loader_config(0) | {"threads": {"torch": 1}})
+    assert with_trainer_at(1.5, single).main_threads == 1.0
+
+
+def test_a_loop_counts_with_its_part_of_backward() -> None:
+    line = hot("forward", "out.append(a[i] * b[j])", 0.5, calls=150.0, function="pairs")
+    run = run_with({"forward": 0.004, "backward": 0.006, "optimizer": 0.006}, line)
+    assert 1.2 < promise("compute.python_loop", run).likely < 1.5, "2 of 4 and 3 of 6 ms, of 16"
+
+
+def test_copies_an_optimizer_makes_in_its_step_are_copies() -> None:
+    line = hot("optimizer", "self.good = copy.deepcopy(state)", 0.8, job="copy", function="Guarded.step")
+    run = run_with({"forward": 0.004, "backward": 0.006, "optimizer": 0.006}, line)
+    assert promise("compute.state_copies", run).likely > 1.3
