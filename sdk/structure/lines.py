@@ -29,10 +29,11 @@ class Lines:
         self._no_grad: dict[str, list[tuple[int, int]]] = {}
 
     def library_call(self, file: str, line: int) -> str:
-        """The library function with a job that the line itself calls; empty if there is none."""
+        """The library function with a job that the line itself calls; empty if there is none, or if the line has
+        other statements, whose time it may be."""
         source = read(file)
         node = source.statement_at(line) if source else None
-        if source is None or node is None:
+        if source is None or node is None or len(source.sharing(node)) > 1:
             return ""
         calls = [one for one in _heads(node) if isinstance(one, ast.Call) and _covers(one, line)]
         found = [self._api(source, one) for one in calls]
@@ -105,13 +106,12 @@ class Lines:
         """Whether the line creates an array that is the same in every step: in a `forward`, from nothing but
         sizes; in a loop, from nothing the loop binds or changes."""
         source = read(file)
-        around = source.around(line) if source else []
-        function = next((one for one in reversed(around) if one.name == "forward"), None)
-        if source is None:
+        node = source.statement_at(line) if source else None
+        if source is None or node is None or len(source.sharing(node)) > 1:
             return False
+        function = next((one for one in reversed(source.around(line)) if one.name == "forward"), None)
         if isinstance(function, Function):
             return _Fixed(self, source, function).line(line)
-        node = source.statement_at(line)
         return isinstance(node, ast.Assign) and self._stays(source, node)
 
     def _stays(self, source: Source, node: ast.Assign) -> bool:

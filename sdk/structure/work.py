@@ -109,14 +109,18 @@ class Work:
     def is_update(self, place: Place) -> bool:
         """Whether the statement leads to the update or is part of it."""
         source = read(place.file)
-        return source is not None and source.statement_at(place.line) in self.flow.spine
+        node = source.statement_at(place.line) if source else None
+        return source is not None and node is not None and self._on_the_way(source, node)
+
+    def _on_the_way(self, source: Source, node: ast.stmt) -> bool:
+        return any(one in self.flow.spine for one in source.sharing(node))
 
     def _site(self, path: Path) -> tuple[Source, ast.stmt] | None:
         """The outermost statement of a stack that does not lead to the update, or the loop it fills."""
         for at in range(len(path.frames) - 1, len(path.frames) - len(path.sure) - 1, -1):
             source = read(path.frames[at].file)
             node = source.statement_at(path.frames[at].line) if source else None
-            if source is not None and node is not None and node not in self.flow.spine:
+            if source is not None and node is not None and not self._on_the_way(source, node):
                 path.inside = at + 1
                 return source, self._lifted(source, node)
         return None
@@ -133,10 +137,11 @@ class Work:
         return node
 
     def _piece(self, source: Source, node: ast.stmt) -> Piece:
-        inside = _simple(node)
+        nodes = source.sharing(node)
+        inside = [each for one in nodes for each in _simple(one)]
         scope = source.scope(node)
         effects = [self._reader.effect(source, scope, one) for one in inside]
-        return Piece(source, [node], effects, self.flow.needed(inside))
+        return Piece(source, nodes, effects, self.flow.needed(inside))
 
     def sites(self, paths: Iterable[Path]) -> dict[str, Any]:
         """Where the calls are that a remedy would change; `top` is the line below the script's imports."""

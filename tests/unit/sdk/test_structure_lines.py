@@ -7,6 +7,7 @@ from pathlib import Path
 from sdk.structure.lines import Lines
 from sdk.structure.reader import Reader
 from sdk.structure.source import forget
+from tests.unit.sdk.watched import line_of, piece
 
 SOURCE = """\
 import torch
@@ -46,3 +47,35 @@ def test_lines_without_gradients(tmp_path: Path) -> None:
     forget()
     assert [at for at in range(1, 21) if Lines(Reader()).without_gradients(str(file), at)] == [14, 15, 19, 20]
     assert not Lines(Reader()).without_gradients(str(tmp_path / "none.py"), 1)
+
+
+CROWDED = """\
+import torch
+
+class Block(torch.nn.Module):
+    def forward(self, x):
+        n = x.size(1); mask = torch.ones(n, n).triu(1); y = self.attend(x, mask)
+        return y
+
+def train(model, batches, optimizer):
+    for x in batches:
+        y = augment(x); print(y.shape)
+        loss = model(y)
+        loss.backward(); optimizer.step()
+"""
+
+
+def test_the_time_of_a_line_with_several_statements_belongs_to_none_of_them(tmp_path: Path) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(CROWDED)
+    forget()
+    lines = Lines(Reader())
+    assert not lines.fixed(str(file), line_of(CROWDED, "mask = "))
+    assert lines.library_call(str(file), line_of(CROWDED, "augment(x)")) == ""
+
+
+def test_a_line_is_needed_if_one_of_its_statements_is(tmp_path: Path) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(CROWDED)
+    made = piece(file, "y = augment(x); print", phase="other")
+    assert made["needed"] == "yes" and made["job"] == "" and "guard" not in made
