@@ -13,7 +13,8 @@ _PARAMETERS = 64
 _SHORT, _SHORT_NS, _MOST_SHORT = 50, 3_000_000_000, 8
 """Chosen: a training of fewer steps, or over sooner, is too short to be judged by itself. After so many in a
 row that are alike (rounds of federated learning, trials of a search), the next ones are rounds of one
-training."""
+training. Optimizers that were all made before the first step take turns in one training, unless the first has
+made more steps than this."""
 
 
 class KnownOptimizers:
@@ -24,6 +25,12 @@ class KnownOptimizers:
         self._seen: dict[int, weakref.ref[Any]] = {}
         self._known: set[int] = set()
         self._in_step: set[int] = set()
+        self.made_first: list[weakref.ref[Any]] = []
+        """Optimizers made before the first step."""
+        self._former: list[weakref.ref[Any]] = []
+        """Optimizers of trainings that seemed to be over."""
+        self._in_turns = False
+        """One of these has stepped again: what seemed to be several trainings is one."""
         self._trained: dict[int, weakref.ref[Any]] = {}
         """Some parameters of the known optimizers."""
         self._shapes: list[tuple[int, ...]] = []
@@ -64,19 +71,26 @@ class KnownOptimizers:
             return True
         return any(parameter is one for seen in self._alive(set(self._seen)) for one in _parameters(seen))
 
-    def is_other_training(self) -> bool:
-        """Whether this step's optimizers are all new and train nothing trained before."""
-        if not self._trained or self._in_step & self._known:
+    def is_other_training(self, steps: int) -> bool:
+        """Whether this step's optimizers are all new, train nothing trained before, and take no turns with the
+        known ones, which have made so many steps."""
+        if not self._trained or self._in_step & self._known or self._take_turns(steps):
             return False
         found = [one for optimizer in self._alive(self._in_step) for one in _parameters(optimizer)]
         return bool(found) and not any(_is_among(one, self._trained) for one in found)
 
+    def _take_turns(self, steps: int) -> bool:
+        own = self._alive(self._in_step)
+        self._in_turns = self._in_turns or _has_any(self._former, own)
+        return self._in_turns or (self._is_short(steps) and _has_any(self.made_first, own))
+
+    def _is_short(self, steps: int) -> bool:
+        return steps - self._began < _SHORT or time.monotonic_ns() - self._began_ns < _SHORT_NS
+
     def is_round(self, steps: int) -> bool:
         """Whether another training that begins after so many steps is one more of many short ones alike."""
-        now = time.monotonic_ns()
-        short = steps - self._began < _SHORT or now - self._began_ns < _SHORT_NS
-        alike = short and self._shapes_in_step() == self._shapes
-        self._began_ns = now
+        alike = self._is_short(steps) and self._shapes_in_step() == self._shapes
+        self._began_ns = time.monotonic_ns()
         self._short = self._short + 1 if alike else 0
         joined = self._short >= _MOST_SHORT
         self._began = steps if joined else 0
@@ -88,6 +102,7 @@ class KnownOptimizers:
 
     def forget_all(self) -> None:
         """The known optimizers belong to a training that is over; keep those that step now."""
+        self._former += [self._seen[one] for one in self._known if one in self._seen]
         self._known = set()
         self._trained = {}
         self._seen = {one: ref for one, ref in self._seen.items() if one in self._in_step}
@@ -108,6 +123,7 @@ class KnownOptimizers:
         return forget
 
     def _forget(self, number: int) -> None:
+        self._former = [one for one in self._former if one() is not None]
         self._seen.pop(number, None)
         self._known.discard(number)
         self._in_step.discard(number)
@@ -116,6 +132,10 @@ class KnownOptimizers:
 
 def _parameters(optimizer: Any) -> list[Any]:
     return [parameter for group in optimizer.param_groups for parameter in group["params"]]
+
+
+def _has_any(references: list[weakref.ref[Any]], wanted: list[Any]) -> bool:
+    return any(reference() is one for reference in references for one in wanted)
 
 
 def _is_among(parameter: Any, known: dict[int, weakref.ref[Any]]) -> bool:

@@ -349,7 +349,7 @@ class StepRecognizer(Loop):
 
     def _stepped_again(self, optimizer: Any) -> None:
         """The same optimizer steps a second time: a new training step began in between."""
-        if self.recorder.steps and self.optimizers.is_other_training():
+        if self.recorder.steps and self.optimizers.is_other_training(self.recorder.steps):
             self._next_training(optimizer)
         start = self._start
         if start is not None:
@@ -400,6 +400,7 @@ class StepRecognizer(Loop):
             recorder.totals.use(phase)
         if self._setup is not None:
             self.session.probe.note("setup", self._setup.finish(bool(self.batches)))
+            self.optimizers.made_first = self._setup.optimizers
             self._setup = None
         self.session.open_ring()
 

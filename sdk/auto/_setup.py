@@ -11,6 +11,7 @@ import importlib
 import importlib.abc
 import sys
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -33,6 +34,8 @@ class SetUp:
         """`_spent` at the last request for a batch: if that batch is trained on, the first step began
         there."""
         self._importing = False
+        self.optimizers: list[weakref.ref[Any]] = []
+        """Those made before the first step."""
         self._undo: list[Undo] = []
         self._on = True
         finder = _ImportTimer(self)
@@ -46,7 +49,7 @@ class SetUp:
         self._undo += [
             replace(module, "__init__", self._before(self._module_made)),
             *(replace(module, name, self._behind(MODEL)) for name in ("_apply", "train", "load_state_dict")),
-            replace(optimizer, "__init__", self._behind(MODEL)),
+            replace(optimizer, "__init__", self._noting_the_optimizer),
             replace(torch.utils.data.DataLoader, "__init__", self._before(lambda: self.note(DATA))),
         ]
 
@@ -56,6 +59,15 @@ class SetUp:
             now = clock()
             self._spent[kind] += now - self._last
             self._last, self._kind = now, kind
+
+    def _noting_the_optimizer(self, original: Any) -> Any:
+        make = self._behind(MODEL)(original)
+
+        def call(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+            self.optimizers.append(weakref.ref(optimizer))
+            return make(optimizer, *args, **kwargs)
+
+        return call
 
     def _module_made(self) -> None:
         """A module is created. If it is the first in a row, the time before it went elsewhere."""

@@ -29,8 +29,8 @@ class Lines:
         self._no_grad: dict[str, list[tuple[int, int]]] = {}
 
     def library_call(self, file: str, line: int) -> str:
-        """The library function with a job that the line itself calls; empty if there is none, or if the line has
-        other statements, whose time it may be."""
+        """The library function with a job that the line itself calls; empty if there is none, or if the line
+        has other statements, whose time it may be."""
         source = read(file)
         node = source.statement_at(line) if source else None
         if source is None or node is None or len(source.sharing(node)) > 1:

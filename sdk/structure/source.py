@@ -82,8 +82,8 @@ class Source:
         return found
 
     def sharing(self, node: ast.stmt) -> list[ast.stmt]:
-        """The statements on a statement's line, itself included: "x = f(y); g(x)" are two. Samples and times are
-        known by line, so they are of all of these."""
+        """The statements on a statement's line, itself included: "x = f(y); g(x)" are two. Times are known by
+        line, so they are of all of these."""
         for block in blocks(self.parents[node]):
             if node in block:
                 return [one for one in block if one.lineno == node.lineno]

@@ -11,6 +11,7 @@ from torch import nn
 from torch.utils.data import DataLoader
 
 from sdk import ring
+from sdk.auto import _optimizers
 from tests.rings import RingFile
 from tests.unit.sdk.loops import Net, Recording, tensors
 
@@ -282,6 +283,54 @@ def test_many_short_trainings_alike_are_rounds_of_one(auto: Recording) -> None:
             gc.collect()
 
     assert [one.header.head for one in auto.runs(loop)] == [6] * 7 + [30]
+
+
+def test_optimizers_that_take_turns_are_one_training(auto: Recording) -> None:
+    """As soft actor-critic is written: the critic learns in every round, the actor and the temperature twice
+    in every other one."""
+
+    def loop() -> None:
+        critic, actor, temperature = Net(), Net(), Net()
+        for number in range(1, 24):
+            critic.step(torch.randn(8, 4))
+            if number % 2 == 0:
+                for _ in range(2):
+                    actor.step(torch.randn(8, 4))
+                    temperature.step(torch.randn(8, 4))
+
+    assert auto(loop).header.head >= 23
+
+
+def test_who_returns_was_not_over(auto: Recording) -> None:
+    """GIVEN a second model that is made after the first has learnt WHEN the two then take turns THEN they are
+    not a run for every turn."""
+
+    def loop() -> None:
+        first = Net()
+        for _ in range(12):
+            first.step(torch.randn(8, 4))
+        second = Net()
+        for _ in range(8):
+            for net in (second, first):
+                for _ in range(6):
+                    net.step(torch.randn(8, 4))
+
+    found = auto.runs(loop)
+    assert len(found) == 2 and found[0].header.head == 12
+    assert sum(one.header.head for one in found) == 12 + 8 * 12
+
+
+def test_models_made_together_and_trained_one_after_the_other_are_two_runs(
+    auto: Recording, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_optimizers, "_SHORT_NS", 0)
+
+    def loop() -> None:
+        for net in (Net(), Net()):
+            for _ in range(60):
+                net.step(torch.randn(8, 4))
+
+    assert [one.header.head for one in auto.runs(loop)] == [60, 60]
 
 
 def test_another_optimizer_for_the_same_model_is_the_same_run(auto: Recording) -> None:
