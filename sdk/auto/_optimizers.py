@@ -72,8 +72,8 @@ class KnownOptimizers:
         return any(parameter is one for seen in self._alive(set(self._seen)) for one in _parameters(seen))
 
     def is_other_training(self, steps: int) -> bool:
-        """Whether this step's optimizers are all new, train nothing trained before, and take no turns with the
-        known ones, which have made so many steps."""
+        """Whether this step's optimizers are all new, train nothing trained before, and take no turns with
+        the known ones, which have made so many steps."""
         if not self._trained or self._in_step & self._known or self._take_turns(steps):
             return False
         found = [one for optimizer in self._alive(self._in_step) for one in _parameters(optimizer)]

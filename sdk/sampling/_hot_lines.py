@@ -211,6 +211,7 @@ class HotLines:
             "fixed": lines.fixed(*place[:2]),
             "batchable": _batchable(work.flow, spot.main),
             "in_turn": _in_turn(work.flow, spot.main),
+            "once": _once(work.flow, spot.main),
             "polls": apis.job(api) == "sleep" and _polls(work.flow, spot.main),
             "no_grad": any(lines.without_gradients(*one[:2]) for one in frames),
         }
@@ -276,6 +277,13 @@ def _in_turn(flow: Any, path: Path) -> bool:
     from ..structure.rounds import in_turn
 
     return in_turn(flow, path.sure)
+
+
+def _once(flow: Any, path: Path) -> bool:
+    """Whether no loop of the user's lies between the line and the loop over the steps."""
+    from ..structure.rounds import once
+
+    return once(flow, path.sure)
 
 
 def _polls(flow: Any, path: Path) -> bool:

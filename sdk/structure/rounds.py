@@ -11,6 +11,9 @@ from .places import Place
 from .reader import Reader
 from .source import Loop, Source, read
 
+_COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+_REPEATING = ("builtins.map", "builtins.filter", "functools.reduce")
+
 
 def batchable(flow: Flow, frames: Sequence[Place]) -> tuple[str, int] | None:
     """(file, line) of the innermost loop around a stack, innermost call first, if no round of it needs an
@@ -38,6 +41,33 @@ def polls(flow: Flow, frames: Sequence[Place]) -> bool:
     """Whether that loop asks again and again until something has happened."""
     _, loop = _innermost(frames)
     return isinstance(loop, ast.While) and loop not in flow.spine
+
+
+def once(flow: Flow, frames: Sequence[Place]) -> bool:
+    """Whether the user's code surely runs a line once wherever it is called from: no loop, comprehension or
+    call of itself lies between it and the loop over the steps. Many calls are then many places."""
+    called: set[tuple[str, str]] = set()
+    for place in frames:
+        source = read(place.file)
+        node = source.statement_at(place.line) if source else None
+        if source is None or node is None or place[::2] in called or _repeats(flow.reader, source, node):
+            return False
+        called.add(place[::2])
+        loops = [one for one in (node, *source.loops(node)) if isinstance(one, Loop)]
+        if loops:
+            return all(one in flow.spine for one in loops)
+    return False
+
+
+def _repeats(reader: Reader, source: Source, node: ast.stmt) -> bool:
+    """Whether a statement calls something once for each of many."""
+    names, scope = reader.names(source), source.scope(node)
+    return any(
+        isinstance(one, _COMPREHENSIONS)
+        or (isinstance(one, ast.Call) and names.resolve(one.func, scope).api in _REPEATING)
+        for one in ast.walk(node)
+        if not isinstance(node, Loop)
+    )
 
 
 def _innermost(frames: Sequence[Place]) -> tuple[Source | None, Loop | None]:

@@ -83,6 +83,9 @@ class Hotspot:
     in_turn: bool = False
     """Its loop's rounds begin with what the one before has ended with: a decoder that reads its own words."""
 
+    once: bool = False
+    """No loop of the user's lies between it and the loop over the steps: many calls are many places."""
+
     @property
     def functions(self) -> tuple[str, ...]:
         """Its own function and those it was called from, without their classes."""
@@ -172,6 +175,7 @@ def hotspot(item: Any) -> Hotspot | None:
         piece=_piece(item.get("piece")),
         batchable=_piece(item.get("batchable")),
         in_turn=item.get("in_turn") is True,
+        once=item.get("once") is True,
         polls=item.get("polls") is True,
     )
 

@@ -112,8 +112,9 @@ def test_a_decoder_that_reads_its_own_words_is_not_told_to_do_all_at_once() -> N
     layers = {"model": {"layers": ["LSTMCell", "Linear"], "modules": 4}}
     phases = {"forward": 0.014, "backward": 0.022, "optimizer": 0.001}
     assert first(run_of(phases, config={**layers, "hotspots": [cell]})).id == "compute.python_loop"
-    run = run_of(phases, config={**layers, "hotspots": [cell | {"in_turn": True}]})
-    assert "compute.python_loop" not in [one.id for one in findings(run)]
+    for fact in ("in_turn", "once"):
+        run = run_of(phases, config={**layers, "hotspots": [cell | {fact: True}]})
+        assert "compute.python_loop" not in [one.id for one in findings(run)]
 
 
 def test_a_sleep_that_waits_for_something_is_not_simply_removed() -> None:

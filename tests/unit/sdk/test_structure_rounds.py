@@ -80,6 +80,52 @@ def test_a_decoder_that_reads_its_own_words_goes_in_turn_and_a_recurrent_layer_d
     assert not goes_in_turn(), "the loop over the steps"
 
 
+TWICE = """\
+import torch
+from torch import nn
+
+class Critic(nn.Module):
+    def forward(self, x, a):
+        return self.out(torch.relu(self.mid(torch.relu(self.first(torch.cat([x, a], 1))))))
+
+    def tree(self, node):
+        return torch.relu(self.mid(sum(map(self.tree, node.children))))
+
+def pair(critic, x, a):
+    return critic(x, a) + critic(x, -a)
+
+def each(critic, xs, a):
+    return sum(critic(x, a) for x in xs)
+
+for epoch in range(3):
+    for x, a in batches:
+        loss = pair(first, x, a) + pair(second, x, a)
+        loss = loss + each(first, x, a) + first.tree(a)
+        for x in a:
+            loss = loss + pair(first, x, x)
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def test_what_is_called_from_many_places_is_no_loop(tmp_path: Path) -> None:
+    """GIVEN two critics that are asked twice in every step THEN their many calls are no loop; where a
+    comprehension, a loop or a call of itself lies between, they may be one."""
+    file = tmp_path / "critics.py"
+    file.write_text(TWICE)
+
+    def once(*fragments: str) -> bool:
+        found = facts(file, ("forward", *fragments))["hotspots"]
+        return bool(next(one for one in found if one["phase"] == "forward").get("once"))
+
+    forward = "return self.out("
+    assert once(forward, "return critic(x, a) +", "loss = pair(first, x, a)")
+    assert not once(forward, "return sum(critic", "loss = loss + each(")
+    assert not once(forward, "return critic(x, a) +", "loss + pair(first, x, x)")
+    assert not once("self.mid(sum(map", "loss = loss + each(")
+    assert not once(forward, "return critic(x, a) +"), "who calls it is not known"
+
+
 PASSED = """\
 import time
 import torch
