@@ -18,15 +18,14 @@ from monitor.gpu.identity import identify, open_handle
 from monitor.gpu.mig import Mig
 from monitor.gpu.nvlink import Links, Traffic
 from monitor.gpu.processes import Processes
-from monitor.gpu.readings import Parts, every_tick, once, seldom
+from monitor.gpu.readings import SELDOM, Parts, every_tick, once, seldom
 from monitor.gpu.samples import ranges, sample_buffers
 from monitor.gpu.slow_readings import PcieThroughput
 from monitor.model.clock import Moment
 from monitor.model.gpu import Activity, Errors, Gpu, GpuState, Nvlink, Pcie
 
-SELDOM = 5.0
 LONGEST_PAUSE = 15.0
-"""Our choices: seconds between readings that rarely change, and the longest pause before a retry."""
+"""Our choice: the longest pause before a retry."""
 
 
 class Session:

@@ -21,6 +21,9 @@ Kind = Literal["compute", "graphics", "mps"]
 Instances = Mapping[tuple[int, int], str]
 """(GPU instance, compute instance) → MIG UUID."""
 
+UNUSED_SECONDS = 5.0
+"""Our choice: few trainings draw or share a card through MPS, so those lists, once empty, are asked for after
+this long."""
 FUNCTIONS: tuple[tuple[Kind, str], ...] = (
     ("compute", "nvmlDeviceGetComputeRunningProcesses_v3"),
     ("graphics", "nvmlDeviceGetGraphicsRunningProcesses_v3"),
@@ -51,6 +54,8 @@ class _List:
             if code in ABSENT_CODES:
                 self._retry_at = now + RETRY_ABSENT
             return []
+        if not self._count.value and self.kind != "compute":
+            self._retry_at = now + UNUSED_SECONDS
         return list(self._buffer[: self._count.value])
 
     def _call(self) -> int:

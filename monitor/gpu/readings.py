@@ -1,7 +1,7 @@
 """The table of readings: which NVML call fills which field, in which unit, how often.
 
 Adding a plain number takes one line here. `every_tick` is what changes within a second, `seldom` what changes
-by the hour, `once` what never changes.
+slowly or is only shown, `once` what never changes.
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ from monitor.gpu.calls import (
 from monitor.gpu.condition import Fabric, License, Vgpus, compute_mode, virtualization
 from monitor.model.gpu import THROTTLE_REASONS
 
+SELDOM = 5.0
+"""Our choice: seconds between readings that rarely change."""
+CLOCK = "nvmlDeviceGetClockInfo"
 UtilizationRates = bare(pynvml.c_nvmlUtilization_t)
 MemoryInfo = bare(pynvml.c_nvmlMemory_v2_t)
 
@@ -87,12 +90,21 @@ class Utilization(Asked):
 
 
 class Coder(Asked):
-    """Encoder or decoder utilization; the second output is the driver's own sampling period."""
+    """Encoder or decoder utilization; the second output is the driver's own sampling period. Few trainings
+    use these: one that was idle is asked again after `SELDOM`."""
 
     def __init__(self, function: str, handle: Any, target: Values, key: str) -> None:
         super().__init__(function, target, (key,))
         self._out, self._period = ctypes.c_uint(), ctypes.c_uint()
+        self._rests_until = 0.0
         self.arguments = (handle, ctypes.byref(self._out), ctypes.byref(self._period))
+
+    def collect(self, now: float) -> bool:
+        if now < self._rests_until:
+            return False
+        answered = super().collect(now)
+        self._rests_until = now + SELDOM if answered and not self._out.value else 0.0
+        return answered
 
     def store(self) -> None:
         self.target[self.keys[0]] = self._out.value / 100.0
@@ -168,7 +180,6 @@ class RemappedRows(Asked):
 
 def every_tick(handle: Any, parts: Parts) -> list[Reading]:
     gpu = parts.gpu
-    clock, pcie = "nvmlDeviceGetClockInfo", parts.pcie
     return [
         Utilization(handle, gpu),
         Coder("nvmlDeviceGetEncoderUtilization", handle, gpu, "encoder_utilization_ratio"),
@@ -179,35 +190,35 @@ def every_tick(handle: Any, parts: Parts) -> list[Reading]:
             Temperature(handle, gpu),
             Scalar("nvmlDeviceGetTemperature", handle, gpu, "temperature_celsius", float, 0),
         ),
-        Scalar(clock, handle, gpu, "sm_clock_hertz", mega, pynvml.NVML_CLOCK_SM),
-        Scalar(clock, handle, gpu, "memory_clock_hertz", mega, pynvml.NVML_CLOCK_MEM),
-        Scalar(clock, handle, gpu, "graphics_clock_hertz", mega, pynvml.NVML_CLOCK_GRAPHICS),
-        Scalar(clock, handle, gpu, "video_clock_hertz", mega, pynvml.NVML_CLOCK_VIDEO),
+        Scalar(CLOCK, handle, gpu, "sm_clock_hertz", mega, pynvml.NVML_CLOCK_SM),
         Scalar("nvmlDeviceGetPerformanceState", handle, gpu, "pstate", pstate),
-        Scalar("nvmlDeviceGetFanSpeed", handle, gpu, "fan_ratio", percent),
         FirstOf(
             _wide("nvmlDeviceGetCurrentClocksEventReasons", handle, gpu, "throttle", throttle),
             _wide("nvmlDeviceGetCurrentClocksThrottleReasons", handle, gpu, "throttle", throttle),
         ),
         _wide("nvmlDeviceGetTotalEnergyConsumption", handle, gpu, "energy_joules", milli),
-        Scalar("nvmlDeviceGetCurrPcieLinkGeneration", handle, pcie, "generation", number),
-        Scalar("nvmlDeviceGetCurrPcieLinkWidth", handle, pcie, "width", number),
+        Scalar("nvmlDeviceGetCurrPcieLinkGeneration", handle, parts.pcie, "generation", number),
     ]
 
 
 def seldom(handle: Any, parts: Parts) -> list[Reading]:
-    ecc = "nvmlDeviceGetTotalEccErrors"
+    ecc, gpu = "nvmlDeviceGetTotalEccErrors", parts.gpu
     return [
+        Scalar(CLOCK, handle, gpu, "memory_clock_hertz", mega, pynvml.NVML_CLOCK_MEM),
+        Scalar(CLOCK, handle, gpu, "graphics_clock_hertz", mega, pynvml.NVML_CLOCK_GRAPHICS),
+        Scalar(CLOCK, handle, gpu, "video_clock_hertz", mega, pynvml.NVML_CLOCK_VIDEO),
+        Scalar("nvmlDeviceGetFanSpeed", handle, gpu, "fan_ratio", percent),
+        Scalar("nvmlDeviceGetCurrPcieLinkWidth", handle, parts.pcie, "width", number),
         FirstOf(
-            Scalar("nvmlDeviceGetEnforcedPowerLimit", handle, parts.gpu, "power_limit_watts", milli),
-            Scalar("nvmlDeviceGetPowerManagementLimit", handle, parts.gpu, "power_limit_watts", milli),
+            Scalar("nvmlDeviceGetEnforcedPowerLimit", handle, gpu, "power_limit_watts", milli),
+            Scalar("nvmlDeviceGetPowerManagementLimit", handle, gpu, "power_limit_watts", milli),
         ),
-        Scalar("nvmlDeviceGetPowerManagementDefaultLimit", handle, parts.gpu, "power_default_watts", milli),
-        compute_mode(handle, parts.gpu),
-        virtualization(handle, parts.gpu),
-        FirstOf(Fabric(handle, parts.gpu, 3), Fabric(handle, parts.gpu, 2)),
-        License(handle, parts.gpu),
-        Vgpus(handle, parts.gpu),
+        Scalar("nvmlDeviceGetPowerManagementDefaultLimit", handle, gpu, "power_default_watts", milli),
+        compute_mode(handle, gpu),
+        virtualization(handle, gpu),
+        FirstOf(Fabric(handle, gpu, 3), Fabric(handle, gpu, 2)),
+        License(handle, gpu),
+        Vgpus(handle, gpu),
         Scalar("nvmlDeviceGetPcieReplayCounter", handle, parts.pcie, "replays", number),
         _wide(ecc, handle, parts.errors, "ecc_corrected_volatile", number, 0, 0),
         _wide(ecc, handle, parts.errors, "ecc_corrected_aggregate", number, 0, 1),

@@ -172,6 +172,18 @@ def test_values_follow_the_card(nvml: StandIn, open_reader: Open) -> None:
     assert (gpu.pstate, gpu.sm_clock_hertz) == (2, 1100e6)
 
 
+def test_a_busy_encoder_is_followed_and_an_idle_one_is_found_busy(nvml: StandIn, open_reader: Open) -> None:
+    nvml.count = 1
+    nvml.gpu(0).set(encoder=0)
+    reader = open_reader()
+    assert [reader.read().gpus[0].encoder_utilization_ratio for _ in range(3)] == [0.0] * 3
+    assert nvml.calls()["nvmlDeviceGetEncoderUtilization"] == 1, "an idle encoder is not asked every tick"
+    nvml.gpu(0).set(encoder=30)
+    reader.until(lambda answer: answer.gpus[0].encoder_utilization_ratio == 0.3)
+    nvml.gpu(0).set(encoder=50)
+    assert reader.read().gpus[0].encoder_utilization_ratio == 0.5
+
+
 def test_pcie_counters_replace_the_slow_call(nvml: StandIn, open_reader: Open) -> None:
     nvml.gpu(0).set(pcie_tx_counter_rate=1_000_000, pcie_rx_counter_rate=5_000_000)
     answer = open_reader().until(lambda a: (a.gpus[0].pcie.receive_bytes_per_second or 9e9) < 9e9)
