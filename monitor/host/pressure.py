@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 
-from monitor.host.procfs import HeldFile, Roots
+from monitor.host.procfs import Every, HeldFile, Roots
 from monitor.model.host import Pressure
 
+AVERAGED_SECONDS = 2.0
+"""How often the kernel makes the averages (PSI_FREQ)."""
 NO_PRESSURE = Pressure()
 _LINE = re.compile(r"^(some|full) avg10=(\d+\.\d+) .*total=(\d+)$", re.MULTILINE)
 """``some avg10=1.50 avg60=… avg300=… total=123``"""
@@ -33,8 +35,15 @@ class PressureReader:
     def __init__(self, roots: Roots, resource: str) -> None:
         self._file = HeldFile(roots.proc / "pressure" / resource, in_one_piece=True)
         self._with_full = resource != "cpu"
+        self._period = Every(AVERAGED_SECONDS)
+        self._last = NO_PRESSURE
 
     def read(self, now: float) -> Pressure:
+        if self._period.due(now):
+            self._last = self._read(now)
+        return self._last
+
+    def _read(self, now: float) -> Pressure:
         raw = self._file.read(now)
         if raw is None:
             return NO_PRESSURE
