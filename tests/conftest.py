@@ -56,6 +56,7 @@ TIMED = (
         for name in ("account", "lane", "scripts", "selftest", "timeline")
     ),
     "integration/experiments/test_criticality.py",
+    "integration/trainers/test_twins.py",
 )
 """Tests that compare times of real trainings: `make test` runs them last, beside each other only."""
 
