@@ -29,19 +29,17 @@ $(VENV)/.docs: $(DEPENDS)
 	@touch $@
 
 # Most of a test's time is spent waiting for processes: three files at a time, each in one process, the longest first
-# (docs/testing.md). Tests that compare the times of real trainings come after the others, two files at a time.
-PYTEST   := $(BIN)/python -m pytest
-FILES    := --dist loadfile --no-loadscope-reorder -o junit_family=xunit1
-TOGETHER := $(PYTEST) -n 3 $(FILES)
-TIMED    := $(PYTEST) -n 2 $(FILES)
+# (docs/testing.md). Tests that compare the times of real trainings come after the others, with only each other beside.
+PYTEST := $(BIN)/python -m pytest
+FILES  := $(PYTEST) -n 3 --dist loadfile --no-loadscope-reorder -o junit_family=xunit1
 
 # Every child process would compile all it imports anew.
 unexport PYTHONDONTWRITEBYTECODE
 
 # Failures (status 1) are run once more with nothing beside them: a crowded machine is no reason to fail. Anything else
 # that went wrong stays wrong.
-AGAIN    := { test $$? = 1 && echo 'make: once more, alone:' && \
-              $(PYTEST) --last-failed --last-failed-no-failures none -v; }
+AGAIN  := { test $$? = 1 && echo 'make: once more, alone:' && \
+            $(PYTEST) --last-failed --last-failed-no-failures none -v; }
 
 # Types are checked by one process, beside the tests.
 test: $(STAMP)
@@ -52,13 +50,13 @@ quick: $(STAMP)
 	@$(MAKE) --no-print-directory -j 2 lint brief
 
 together: $(STAMP)
-	$(TOGETHER) -m 'not timed' --junitxml=out/tests/together.xml || $(AGAIN)
+	$(FILES) -m 'not timed' --junitxml=out/tests/together.xml || $(AGAIN)
 
 timed: $(STAMP)
-	$(TIMED) -m timed --junitxml=out/tests/timed.xml || $(AGAIN)
+	$(FILES) -m timed --junitxml=out/tests/timed.xml || $(AGAIN)
 
 brief: $(STAMP)
-	$(TOGETHER) -m 'not slow' tests/unit tests/tui
+	$(FILES) -m 'not slow' tests/unit tests/tui
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

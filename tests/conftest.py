@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
+import gc
 import os
 import shutil
 import signal
@@ -36,6 +37,9 @@ for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
 # A shell's background job ignores Ctrl-C, and so would every child the tests want to interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Importing makes objects that stay; looking through them again and again would take longer than most tests.
+gc.disable()
+
 # Keep locks and sockets of the daemons that tests start apart from the developer's.
 os.environ["XDG_RUNTIME_DIR"] = tempfile.mkdtemp(prefix="gpumon-tests-")
 atexit.register(shutil.rmtree, os.environ["XDG_RUNTIME_DIR"], ignore_errors=True)
@@ -52,10 +56,9 @@ TIMED = (
         for name in ("account", "lane", "scripts", "selftest", "timeline")
     ),
     "integration/experiments/test_criticality.py",
-    "integration/trainers/test_demo.py",
     "integration/trainers/test_twins.py",
 )
-"""Tests that compare times of real trainings: `make test` runs them last, with less beside them."""
+"""Tests that compare times of real trainings: `make test` runs them last, beside each other only."""
 
 
 def is_timed(path: Path) -> bool:
@@ -75,6 +78,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if is_timed(item.path):
             item.add_marker(pytest.mark.timed)
+
+
+def pytest_collection_finish() -> None:
+    """What is there by now stays: a collection of garbage in a test looks at what that test has made."""
+    gc.freeze()
+    gc.enable()
 
 
 def require_program(name: str) -> str:

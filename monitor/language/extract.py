@@ -28,6 +28,7 @@ FOLDERS = (
 FILES = (
     "client.py", "gpu/driver.py", "gpu/nvml.py", "model/criticality.py", "model/facts.py", "model/finding.py",
     "model/groups.py", "model/phase_names.py", "model/post_mortem.py", "model/run.py", "model/settings.py",
+    "model/values.py",
     "web/page/page.js", "web/page/page.html", "../sdk/knobs/_loader.py", "../sdk/knobs/_optimizer.py",
 )  # fmt: skip
 SILENT = (

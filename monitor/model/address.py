@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from monitor.model import settings as options
+from monitor.model import values
 from monitor.model.errors import UserError
 from monitor.model.paths import SOCKET_NAME, typed
 
@@ -69,7 +70,7 @@ def resolve(given: str | None = None) -> Address:
     for path in (settings.socket, SERVICE_SOCKET):
         if path is not None and _trusted(path):
             return Address(f"unix:{path}", path=path)
-    return parse(f"http://{settings.listen or options.DEFAULT_LISTEN}".replace("//0.0.0.0:", "//127.0.0.1:"))
+    return parse(f"http://{settings.listen or values.DEFAULT_LISTEN}".replace("//0.0.0.0:", "//127.0.0.1:"))
 
 
 def _trusted(path: Path) -> bool:

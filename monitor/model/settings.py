@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from monitor.model import values
 from monitor.model.errors import UserError
 from monitor.model.paths import default_socket, state_directory, typed
 from sdk.ring import default_directory
@@ -25,124 +26,10 @@ SourceKind = Literal["auto", "nvml", "simulated", "none"]
 
 ENVIRONMENT_PREFIX = "GPUMON_"
 CONFIG_VARIABLE = "GPUMON_CONFIG"
-DEFAULT_LISTEN = "127.0.0.1:10835"
-"""An unclaimed port: Prometheus exporters have taken 9100 to 9999 and 10001 to about 10050."""
 STORE_NAME = "history.db"
-SOURCES = ("auto", "nvml", "simulated", "none")
-COMPATIBLE = ("dcgm",)
-OFF = "none"
-"""The value that switches an option off."""
-YES, NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
-
-_SIZES = {"": 1, "b": 1, "k": 1 << 10, "kb": 10**3, "kib": 1 << 10, "m": 1 << 20, "mb": 10**6, "mib": 1 << 20,
-          "g": 1 << 30, "gb": 10**9, "gib": 1 << 30, "t": 1 << 40, "tb": 10**12, "tib": 1 << 40}  # fmt: skip
-_DURATIONS = {
-    "ms": 0.001,
-    "": 1.0,
-    "s": 1.0,
-    "m": 60.0,
-    "min": 60.0,
-    "h": 3600.0,
-    "d": 86400.0,
-    "w": 604800.0,
-}
-
-
-# ── Reading one value: text in, ValueError("is …") out ───────────────────────────────────────────
-
-
-def _quantity(text: str, units: Mapping[str, float], example: str) -> float:
-    number = text.strip().rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
-    unit = text.strip()[len(number) :].lower()
-    try:
-        value = float(number) * units[unit]
-    except (ValueError, KeyError):
-        raise ValueError(f"is not of the form {example}") from None
-    if not 0 < value < 1e18:
-        raise ValueError("must be more than 0")
-    return value
-
-
-def _size(text: str) -> int:
-    return int(_quantity(text, _SIZES, "500M or 2GiB"))
-
-
-def _duration(text: str) -> float:
-    return _quantity(text, _DURATIONS, "1, 500ms or 30d")
-
-
-def _interval(text: str) -> float:
-    seconds = _duration(text)
-    if not 0.05 <= seconds <= 3600:
-        raise ValueError("must be between 50ms and 1h")
-    return seconds
-
-
-def _source(text: str) -> str:
-    if text not in SOURCES:
-        raise ValueError(f"must be one of {', '.join(SOURCES)}")
-    return text
-
-
-def _compat(text: str) -> str | None:
-    if text not in (*COMPATIBLE, OFF):
-        raise ValueError(f"must be {' or '.join((*COMPATIBLE, OFF))}")
-    return None if text == OFF else text
-
-
-def _text_or_off(text: str) -> str | None:
-    return None if text in ("", OFF) else text
-
-
-def _between(low: int, high: int) -> Callable[[str], int]:
-    def read(text: str) -> int:
-        if not text.strip().isdecimal() or not low <= int(text) <= high:
-            raise ValueError(f"must be a whole number from {low} to {high}")
-        return int(text)
-
-    return read
-
-
-def _path(text: str) -> Path:
-    if not text.strip():
-        raise ValueError("must not be empty")
-    return typed(text)
-
-
-def _path_or_off(text: str) -> Path | None:
-    return None if text == OFF else _path(text)
-
-
-def _listen(text: str) -> str | None:
-    """``HOST:PORT``, ``:PORT`` (every address) or ``none``; IPv6 as ``[::1]:10835``."""
-    if text == OFF:
-        return None
-    host, colon, port = text.rpartition(":")
-    if not colon or not port.isdecimal() or int(port) > 65535:
-        raise ValueError(f"is not of the form HOST:PORT, like {DEFAULT_LISTEN}")
-    return f"{host or '0.0.0.0'}:{port}"
-
-
-def _socket_mode(text: str) -> int:
-    modes = {"600": 0o600, "660": 0o660, "666": 0o666}
-    try:
-        return modes[text.strip().removeprefix("0o").lstrip("0")]
-    except KeyError:
-        raise ValueError("must be 0600, 0660 or 0666") from None
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 # ── The options ──────────────────────────────────────────────────────────────────────────────────
-
-
-def _switch(text: str) -> bool:
-    meant = text.strip().lower()
-    if meant not in (*YES, *NO):
-        raise ValueError("must be yes or no")
-    return meant in YES
 
 
 def _option(
@@ -160,93 +47,103 @@ class Settings:
 
     source: SourceKind = _option(
         "auto",
-        _source,
+        values.source,
         "where GPU readings come from: auto (NVML, else the host alone), nvml, simulated, none",
     )
-    gpus: int = _option(1, _between(1, 256), "how many GPUs the simulated source has")
+    gpus: int = _option(1, values.between(1, 256), "how many GPUs the simulated source has")
     scenario: Path | None = _option(
-        None, _path, "file that steers the simulated source (heat, throttle, loss …)"
+        None, values.path, "file that steers the simulated source (heat, throttle, loss …)"
     )
-    interval: float = _option(1.0, _interval, "seconds between two snapshots", shown="1s")
+    interval: float = _option(1.0, values.interval, "seconds between two snapshots", shown="1s")
     dir: tuple[Path, ...] = _option(
         lambda: (Path(default_directory()),),
-        _path,
+        values.path,
         "directory that training runs write their rings to; may be given several times",
         shown="/dev/shm/gpumon, else one of the user's own",
         many=True,
     )
-    listen: str | None = _option(DEFAULT_LISTEN, _listen, "TCP address to serve on; none: no TCP")
+    listen: str | None = _option(
+        values.DEFAULT_LISTEN, values.listen, "TCP address to serve on; none: no TCP"
+    )
     socket: Path | None = _option(
         lambda: default_socket(Path(default_directory())),
-        _path_or_off,
+        values.path_or_off,
         "Unix socket to serve on; none: no socket",
         shown="in the runtime directory, named by the ring directory",
     )
     socket_mode: int = _option(
         0o600,
-        _socket_mode,
+        values.socket_mode,
         "who may connect to it: 0600 its user, 0660 its group too, 0666 every user of the machine",
         shown="0600",
     )
     web_config: Path | None = _option(
-        None, _path, "TLS and basic auth for TCP, in the format of the Prometheus exporters' web-config file"
+        None,
+        values.path,
+        "TLS and basic auth for TCP, in the format of the Prometheus exporters' web-config file",
     )
     allow_host: tuple[str, ...] = _option(
         (),
-        _names,
+        values.names,
         "further host names clients may use (names of this machine and IP addresses always work)",
         many=True,
     )
     show_commands: bool = _option(
-        False, _switch, "show all users' commands and source lines to everyone with access"
+        False, values.switch, "show all users' commands and source lines to everyone with access"
     )
     insecure: bool = _option(
-        False, _switch, "do not warn about an address that others can reach without password or TLS"
+        False, values.switch, "do not warn about an address that others can reach without password or TLS"
     )
     pod_resources: Path | None = _option(
         Path("/var/lib/kubelet/pod-resources/kubelet.sock"),
-        _path_or_off,
+        values.path_or_off,
         "the kubelet's socket, which lists the pods that hold GPUs; none: do not ask it",
     )
     gpu_jobs: Path | None = _option(
         Path("/run/gpumon-jobs"),
-        _path_or_off,
+        values.path_or_off,
         "folder of files that name the Slurm jobs of each GPU (see many-machines.md); none: do not read it",
     )
     store: Path | None = _option(
         lambda: state_directory() / STORE_NAME,
-        _path_or_off,
+        values.path_or_off,
         "history database; none: keep no history",
         shown=f"{STORE_NAME} in the state directory",
     )
-    store_max_size: int = _option(1 << 30, _size, "drop the oldest history above this size", shown="1GiB")
-    store_max_age: float = _option(30 * 86400.0, _duration, "drop history older than this", shown="30d")
+    store_max_size: int = _option(
+        1 << 30, values.size, "drop the oldest history above this size", shown="1GiB"
+    )
+    store_max_age: float = _option(30 * 86400.0, values.duration, "drop history older than this", shown="30d")
     keep_ended: float = _option(
         600.0,
-        _duration,
+        values.duration,
         "how long a finished run stays visible; after that it is only in the history",
         shown="10min",
     )
-    policy: Path | None = _option(None, _path, "TOML file with thresholds of the advice rules")
+    policy: Path | None = _option(None, values.path, "TOML file with thresholds of the advice rules")
     compat: str | None = _option(
-        None, _compat, "also serve another exporter's names and labels in /metrics, for its dashboards: dcgm"
+        None,
+        values.compat,
+        "also serve another exporter's names and labels in /metrics, for its dashboards: dcgm",
     )
     otlp: str | None = _option(
-        None, _text_or_off, "also push metrics over OTLP/HTTP, to http://HOST:4318 or a full URL"
+        None, values.text_or_off, "also push metrics over OTLP/HTTP, to http://HOST:4318 or a full URL"
     )
-    otlp_interval: float = _option(15.0, _interval, "how often to push", shown="15s")
-    per_link: bool = _option(False, _switch, "show every NVLink link by itself in /metrics")
+    otlp_interval: float = _option(15.0, values.interval, "how often to push", shown="15s")
+    per_link: bool = _option(False, values.switch, "show every NVLink link by itself in /metrics")
     max_runs: int = _option(
-        64, _between(1, 10_000), "maximum number of runs in /metrics; the rest are only counted"
+        64, values.between(1, 10_000), "maximum number of runs in /metrics; the rest are only counted"
     )
     max_ranks: int = _option(
-        1024, _between(1, 100_000), "maximum number of ranks in /metrics; the rest are only counted"
+        1024, values.between(1, 100_000), "maximum number of ranks in /metrics; the rest are only counted"
     )
     max_processes: int = _option(
-        16, _between(0, 1024), "processes listed individually per GPU in /metrics; the rest are summed"
+        16, values.between(0, 1024), "processes listed individually per GPU in /metrics; the rest are summed"
     )
     max_scalars: int = _option(
-        32, _between(0, 128), "maximum number of scalars per rank in /metrics; the rest are only counted"
+        32,
+        values.between(0, 128),
+        "maximum number of scalars per rank in /metrics; the rest are only counted",
     )
 
 
@@ -389,7 +286,7 @@ def _kind(option: dataclasses.Field[Any]) -> dict[str, Any]:
 
 
 def _is_switch(option: dataclasses.Field[Any]) -> bool:
-    return option.metadata["read"] is _switch
+    return option.metadata["read"] is values.switch
 
 
 def _metavar(name: str) -> str:

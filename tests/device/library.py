@@ -34,7 +34,7 @@ def build() -> Path:
     """The compiled library, from this user's cache outside the repository."""
     compiler, torch = _compiler(), _torch_folder()
     folder = Path(tempfile.gettempdir()) / f"gpumon-device-{os.getuid()}"
-    library = folder / _digest([*sorted(NATIVE.iterdir()), NVML / "nvml.h"]) / "gpumon_standin.so"
+    library = folder / _digest([*sorted(NATIVE.iterdir()), NVML / "nvml.h"], torch) / "gpumon_standin.so"
     library.parent.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # one test process builds, others wait
@@ -66,8 +66,9 @@ def _torch_folder() -> Path:
     return folder
 
 
-def _digest(files: Iterable[Path]) -> str:
-    identity = f"{importlib.metadata.version('torch')} {sys.version} {_torch_folder()} {FLAGS} {HEADERS}"
+def _digest(files: Iterable[Path], *where: Path) -> str:
+    """Of what decides the outcome. An object is the same for every installation of the same torch."""
+    identity = f"{importlib.metadata.version('torch')} {sys.version} {where} {FLAGS} {HEADERS}"
     digest = hashlib.sha256(identity.encode())
     for file in files:
         digest.update(file.read_bytes())

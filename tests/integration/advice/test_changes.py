@@ -89,11 +89,12 @@ def test_loops_that_wrong_advice_would_wreck(name: str, tmp_path: Path) -> None:
     """GIVEN a pass, an action, a clipping or a draw that the training needs WHEN the loop is judged THEN no
     change touches it, and the cause, if there is one, is right."""
     script = OWN / f"{name}.py"
-    found = [one for one in report(script, tmp_path)["findings"] if one["id"] not in SURROUNDINGS]
-    assert found[0]["id"] in EXPECTED[name], found[0]["title"]
-    ids = {one["id"] for one in found}
+    told = report(script, tmp_path)["findings"]
+    found = [one for one in told if one["id"] not in SURROUNDINGS]
+    ids = [one["id"] for one in found] or ["healthy.ok"]  # of which there is no word beside surroundings
+    assert told and ids[0] in EXPECTED[name], told
     if name == "distillation":
-        assert not ids & {"compute.validation_too_often", "compute.metrics_every_step"}
+        assert not set(ids) & {"compute.validation_too_often", "compute.metrics_every_step"}
     if name == "random_batches":
         assert "compute.constant_recomputed" not in ids and found[0]["remedy"]["effect"] == "in_expectation"
     for one in found:

@@ -15,7 +15,7 @@ import pytest
 
 from tests import warm
 from tests.benchmarks.criticality.loops import LOOPS, Probed, probed
-from tests.conftest import PATIENCE
+from tests.conftest import PATIENCE, undisturbed
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.slow
@@ -28,6 +28,8 @@ DEFAULT_STEPS = 1400
 AT_ONCE = 2
 """They sleep most of the time."""
 Wanted = dict[str, Future[Probed]]
+"""First attempts by loop; a test takes its own out."""
+Temporary = pytest.TempPathFactory
 
 
 def probe(name: str, folder: Path) -> Probed:
@@ -47,8 +49,10 @@ def wanted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.mark.parametrize("name", [name for name, loop in LOOPS.items() if loop.speeds is None])
-def test_critical_is_told_from_hidden(wanted: Wanted, name: str) -> None:
-    loop, found = LOOPS[name], wanted[name].result()
+@undisturbed
+def test_critical_is_told_from_hidden(wanted: Wanted, name: str, tmp_path_factory: Temporary) -> None:
+    first = wanted.pop(name, None)
+    loop, found = LOOPS[name], first.result() if first else probe(name, tmp_path_factory.mktemp(name))
     assert not found.error, found.error
     assert set(found.places) == set(loop.places)
     for one in found.places.values():

@@ -46,18 +46,20 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         targets = {node.name: f"{node.host}:{one.port}" for node, one in zip(nodes, daemons, strict=True)}
         asked = stack.enter_context(prometheus(program, folder, targets, config=write))
         stack.enter_context(training(nodes, nodes[SLOW]))
-        wait_for(lambda: _verdict(asked.url), every=1.0)
+        wait_for(lambda: _verdict(asked.url) == nodes[SLOW].name, every=1.0)
         yield Site(asked.url, f"http://127.0.0.1:{port}" if port else None, nodes, daemons)
 
 
-def _verdict(url: str) -> bool:
-    """Until enough of the run was scraped to judge it by."""
+def _verdict(url: str) -> str | None:
+    """The machine that is named, once enough of the run was scraped: on a crowded machine its first seconds
+    may tell of another."""
     try:
         found = Fleet(url).record("ddp")
     except UserError:
-        return False
-    seen = found.run.waste is not None and bool(found.run.waste.held_gpu_hours)
-    return seen and not found.run.missing_ranks and "distributed.slow_node" in _ids(found)
+        return None
+    if found.run.missing_ranks or found.run.waste is None or not found.run.waste.held_gpu_hours:
+        return None
+    return next((one.evidence["node"] for one in found.findings if one.id == "distributed.slow_node"), None)
 
 
 def _ids(record: RunRecord) -> list[str]:

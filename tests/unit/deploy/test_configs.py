@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from grafana.build import alert_groups
-from monitor.model.settings import DEFAULT_LISTEN
+from monitor.model.values import DEFAULT_LISTEN
 from tests.conftest import PATIENCE, require_program
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -9,12 +9,15 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.utils.data import Dataset, IterableDataset, TensorDataset
+from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
 from sdk import TrainingMonitor
 from tests.rings import RingFile, trainer_rings
 
 torch.set_num_threads(1)
+
+PAUSE = 0.004
+"""Seconds; longer than anything here that nobody made slow."""
 
 
 class Slow(Dataset[tuple[torch.Tensor, torch.Tensor]]):
@@ -35,6 +38,10 @@ def tensors(count: int = 48) -> TensorDataset:
     return TensorDataset(torch.randn(count, 4), torch.randint(0, 2, (count,)))
 
 
+def batches(count: int = 12) -> DataLoader[Any]:
+    return DataLoader(tensors(count * 4), batch_size=4)
+
+
 class Net:
     """A small model with its optimizer, and one training step."""
 
@@ -50,6 +57,26 @@ class Net:
         self.optimizer.zero_grad()
         self.loss(x, y).backward()
         self.optimizer.step()
+
+
+class SlowModel(nn.Module):
+    """A forward pass that takes a known time, inside a submodule."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Linear(4, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        time.sleep(PAUSE)
+        out: torch.Tensor = self.inner(x)
+        return out
+
+
+class SlowNet(Net):
+    def __init__(self) -> None:
+        super().__init__()
+        self.model = SlowModel()  # type: ignore[assignment]
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.01)
 
 
 class Recording:

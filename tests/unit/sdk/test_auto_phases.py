@@ -4,46 +4,19 @@ loop."""
 from __future__ import annotations
 
 import copy
-import gc
-import io
-import pickle
 import sys
 import time
 import types
-import weakref
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch import nn
-from torch.utils.data import DataLoader
 
 from sdk.auto import registry
 from tests.rings import Record, RingFile
-from tests.unit.sdk.loops import Net, Recording, tensors
-
-PAUSE = 0.004
-
-
-class SlowModel(nn.Module):
-    """A forward pass that takes a known time, inside a submodule."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.inner = nn.Linear(4, 2)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        time.sleep(PAUSE)
-        out: torch.Tensor = self.inner(x)
-        return out
-
-
-class SlowNet(Net):
-    def __init__(self) -> None:
-        super().__init__()
-        self.model = SlowModel()  # type: ignore[assignment]
-        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.01)
+from tests.unit.sdk.loops import PAUSE, Net, Recording, SlowModel, SlowNet, batches
 
 
 def last(found: RingFile) -> Record:
@@ -53,10 +26,6 @@ def last(found: RingFile) -> Record:
 
 def other(record: Record) -> float:
     return record.seconds - sum(record.phases.values())
-
-
-def batches(count: int = 12) -> DataLoader[Any]:
-    return DataLoader(tensors(count * 4), batch_size=4)
 
 
 @pytest.mark.parametrize("loader", [True, False], ids=["loader", "no loader"])
@@ -282,99 +251,6 @@ def test_collectives(auto: Recording, tmp_path: Path) -> None:
             dist.destroy_process_group()
 
     assert last(auto(loop)).phases["collective"] > 0
-
-
-# ── a watched model is the user's own ────────────────────────────────────────────────────────────
-
-
-def train(model: nn.Module, steps: int = 6) -> None:
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    for x, _ in batches(steps):
-        optimizer.zero_grad()
-        model(x).sum().backward()
-        optimizer.step()
-
-
-def is_watched(model: nn.Module) -> bool:
-    return "_compiled_call_impl" in vars(model)
-
-
-def test_copies_and_pickles_know_nothing_of_us(auto: Recording) -> None:
-    model = SlowModel()
-    names = list(model.state_dict())
-    plain = pickle.dumps(SlowModel().train())
-
-    def loop() -> None:
-        train(model)
-        assert is_watched(model) and list(model.state_dict()) == names
-        for twin in (copy.copy(model), copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
-            assert not is_watched(twin)
-            assert torch.equal(twin(torch.ones(1, 4)), model(torch.ones(1, 4)))
-        saved = io.BytesIO()
-        torch.save(model, saved)
-        assert b"sdk.auto" not in saved.getvalue() and b"_compiled_call_impl" not in saved.getvalue()
-        assert len(pickle.dumps(model)) == len(plain)
-
-    auto(loop)
-    assert not is_watched(model), "let go of when the run ends"
-
-
-def test_a_class_with_a_state_of_its_own_can_be_pickled(auto: Recording) -> None:
-    model = OwnState()
-
-    def loop() -> None:
-        train(model)
-        assert is_watched(model)
-        for twin in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
-            assert twin._compiled_call_impl is None
-            twin(torch.ones(1, 4))
-
-    auto(loop)
-
-
-class OwnState(SlowModel):
-    def __getstate__(self) -> dict[str, Any]:
-        return dict(vars(self))
-
-
-def test_scripting_and_tracing_a_watched_model(auto: Recording) -> None:
-    def loop() -> None:
-        model = nn.Sequential(nn.Linear(4, 2), nn.ReLU())
-        train(model)
-        assert is_watched(model)
-        expected = model(torch.ones(1, 4))
-        assert torch.equal(torch.jit.script(model)(torch.ones(1, 4)), expected)
-        assert torch.equal(torch.jit.trace(model, torch.ones(1, 4))(torch.ones(1, 4)), expected)
-        exported = torch.export.export(model, (torch.ones(1, 4),))
-        assert torch.equal(exported.module()(torch.ones(1, 4)), expected)
-
-    auto(loop)
-
-
-def test_a_model_that_is_freed_is_freed(auto: Recording) -> None:
-    def trained() -> weakref.ref[nn.Module]:
-        model = SlowModel()
-        train(model)
-        assert is_watched(model)
-        return weakref.ref(model)
-
-    def loop() -> None:
-        gc.disable()
-        try:
-            assert trained()() is None, "nothing of ours holds it, not even in a cycle"
-        finally:
-            gc.enable()
-
-    auto(loop)
-
-
-def test_learning_ends(auto: Recording) -> None:
-    def loop() -> None:
-        train(SlowModel())
-        steps = registry.auto()
-        assert not steps.learning and sys.getprofile() is None
-
-    auto(loop)
 
 
 def test_an_average_that_is_tried_out_now_and_then_is_evaluation(auto: Recording) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from sdk.sampling._samplers import BestSampler, FaulthandlerSampler, Lines
+from tests.conftest import undisturbed
 
 LETTERS = b"x" * 10_000
 """Long enough that computing its checksum releases the interpreter lock."""
@@ -96,6 +97,7 @@ def line(function: Any, at: int) -> int:
 
 
 @pytest.mark.skipif(BestSampler is FaulthandlerSampler, reason="needs the sampler in C")
+@undisturbed
 def test_a_loop_of_python_code_is_seen_at_its_own_line() -> None:
     """GIVEN a loop before a call that releases the lock WHEN sampled THEN the call does not get its time."""
     found = sampled(counted)
@@ -104,6 +106,7 @@ def test_a_loop_of_python_code_is_seen_at_its_own_line() -> None:
 
 
 @pytest.mark.skipif(BestSampler is FaulthandlerSampler, reason="needs the sampler in C")
+@undisturbed
 def test_a_called_function_keeps_its_time() -> None:
     found = sampled(called)
     assert found["helped", line(helped, 3)] > 0.8 * found.total()
