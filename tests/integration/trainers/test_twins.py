@@ -32,7 +32,7 @@ TWINS = {
     ),
     "graph": (
         ("--hidden_channels=16", "--synthetic_size=0.5"),
-        {"input.slow_getitem", "input.no_workers"},  # which of the two, the load decides; both name the line
+        {"input.slow_getitem"},
         ("knn.py",),
     ),
     "sequence": (
