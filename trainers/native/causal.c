@@ -172,6 +172,13 @@ static void lift_back(
     add_rows(gradient, width, time, to_bias);
 }
 
+/* Kept activations come from far away: asked for while the layer before is at work. */
+INLINE void ask_for(const float *from, long count, const int to_write)
+{
+    for (long at = 0; at < count; at += 16)
+        __builtin_prefetch(from + at, to_write, 2);
+}
+
 long lanes(void) { return LANES; }
 
 /* Numbers of at most `time` pairs twice, two flows of gradients, and a step of zeros. */
@@ -197,6 +204,8 @@ void causal_forth(
         lift_forth(inputs + sample * time * columns, columns, lift, width, time, biases[0], kept[0] + at);
         for (long n = 1; n <= layers; n++) {
             s.dilation = 1L << (n - 1) / 2;
+            if (n < layers)
+                ask_for(kept[n + 1] + at, time * width, 1);
             forth(s, kept[n - 1] + at, weights + (n - 1) * PLACES * width * width, biases[n],
                   n % 2 ? NULL : kept[n - 2] + at, kept[n] + at);
         }
@@ -223,6 +232,10 @@ void causal_back(
             store(flow + at, where_active(load(top + at), load(flow + at)));
         for (long n = layers; n > 0; n--) { /* the second of a level reaches x through the residual as well */
             s.dilation = 1L << (n - 1) / 2;
+            if (n > 1)
+                ask_for(kept[n - 2] + sample * size, size, 0);
+            else if (sample + 1 < last)
+                ask_for(kept[layers] + (sample + 1) * size, size, 0);
             back(s, kept[n - 1] + sample * size, n % 2 ? inner : flow, turned + (n - 1) * matrices, n % 2,
                  n % 2 ? flow : inner, to_weights + (n - 1) * matrices, to_biases + n * width);
         }
