@@ -36,16 +36,17 @@ class Encoder(torch.autograd.Function):
         gradient, batch, sizes = gradient.contiguous(), len(x), ctx.sizes
         threads, to_x = native.thread_count(batch), torch.empty_like(x)
         scratch = x.new_empty(threads, native.number("encoder_scratch", *sizes))
-        sums = [x.new_zeros(threads, *reversed(part.shape)) for part in weights]
+        cuts = [part.numel() for part in weights]
+        sums = x.new_zeros(threads, sum(cuts))
 
         def some(thread: int, first: int, last: int) -> None:
             given = x, weights[:8:2], weights[8:], kept, gradient
-            mine = to_x, [part[thread] for part in sums], scratch[thread]
+            mine = to_x, sums[thread].split(cuts), scratch[thread]
             native.call("encoder_back", *given, *mine, first, last, *sizes)
 
         native.shared_out(batch, some)
-        found = (part.sum(0) for part in sums)
-        return to_x, None, *(part.T.contiguous() if part.dim() == 2 else part for part in found)
+        found = zip(native.total(sums).split(cuts), weights, strict=True)
+        return to_x, None, *(part.view_as(weight) for part, weight in found)
 
 
 class NativeEncoderLayer(nn.TransformerEncoderLayer):

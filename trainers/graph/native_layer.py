@@ -60,8 +60,8 @@ class NativeGraphLayer(torch.autograd.Function):
             native.call("graph_back", *given, to_h, *mine, scratch[thread], *sizes)
 
         native.shared_out(batch, some)
-        to_own, to_near, to_bias = sums.sum(0).split([width, width, 1])
-        return to_h, to_own.T.contiguous(), to_bias.flatten(), to_near.T.contiguous(), None
+        to_own, to_near, to_bias = native.total(sums).split([width, width, 1])
+        return to_h, to_own, to_bias.flatten(), to_near, None
 
 
 def native_graph_layer(h: Tensor, own: Tensor, bias: Tensor, near: Tensor, graph: Near) -> Tensor:

@@ -29,6 +29,7 @@ FLAGS = {
 NUMBERS = (
     "lanes",
     "panel",
+    "causal_scratch",
     "lstm_scratch",
     "winograd_scratch",
     "encoder_kept",
@@ -113,6 +114,11 @@ def shared_out(rows: int, work: Callable[[int, int, int], None]) -> None:
 
 def thread_count(rows: int) -> int:
     return max(1, min(torch.get_num_threads(), rows))
+
+
+def total(parts: Tensor) -> Tensor:
+    """What all threads have summed up, each in a part of its own."""
+    return parts[0] if len(parts) == 1 else parts.sum(0)
 
 
 @functools.cache

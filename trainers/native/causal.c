@@ -5,119 +5,240 @@
 
        x0 = relu(conv(inputs));   h = relu(conv(x));   x' = relu(conv(h) + x)   for each level
 
-   weights[n] is (tap, in, out), turned[n] is (tap, out, in); tap 0 looks 2·dilation back, tap 2 at now. */
+   The first convolution has few columns and goes tap by tap. The others make two outputs at a time, those at
+   t and t + dilation, which share their inputs (Winograd's F(2, 3)): a pair is turned into four numbers by
+   additions, one product a number takes the place of six, and additions make the outputs. It rounds a little
+   differently. Pairs are counted so that the one a whole 2·dilation later is the one `dilation` further on. */
 
 #include <stddef.h>
+#include <string.h>
 
 #include "functions.h"
 #include "tile.h"
 
 #define TAPS 3
+#define PLACES 4
 
 INLINE long least(long one, long two) { return one < two ? one : two; }
 
-/* One layer of one sample: the first steps have fewer taps to look back at. */
-static void forth(
-    const float *x, long depth, const float *weight, long width, long time, long dilation, const float *bias,
-    const float *residual, float *out)
+typedef struct {
+    long time, width, dilation;
+    float *turned, *made; /* (place, pair, channel) */
+    const float *zeros;   /* a step outside of the sample */
+} layer;
+
+/* The earlier of a pair's two steps. A dilation is a power of two: no division. */
+INLINE long first_of(layer s, long pair) { return pair + (pair & -s.dilation); }
+
+INLINE long pairs(layer s)
 {
-    long begins[TAPS + 1] = {0, least(dilation, time), least(2 * dilation, time), time};
+    long two = 2 * s.dilation;
+    return (s.time & -two) / 2 + least(s.dilation, s.time & (two - 1));
+}
+
+INLINE const float *step(layer s, const float *x, long time)
+{
+    return time >= 0 && time < s.time ? x + time * s.width : s.zeros;
+}
+
+/* turned = d0−d2, d1+d2, d2−d1, d1−d3 of what a pair of outputs looks at. */
+static void turn_inputs(layer s, const float *x)
+{
+    long count = pairs(s), next = count * s.width;
+    for (long pair = 0; pair < count; pair++) {
+        long now = first_of(s, pair);
+        const float *places[PLACES];
+        for (long n = 0; n < PLACES; n++)
+            places[n] = step(s, x, now + (n - 2) * s.dilation);
+        float *to = s.turned + pair * s.width;
+        for (long at = 0; at < s.width; at += LANES, to += LANES) {
+            vector d0 = load(places[0] + at), d1 = load(places[1] + at);
+            vector d2 = load(places[2] + at), d3 = load(places[3] + at);
+            store(to, d0 - d2), store(to + next, d1 + d2), store(to + 2 * next, d2 - d1), store(to + 3 * next, d1 - d3);
+        }
+    }
+}
+
+/* turned = g0, g0+g1, g0−g1, −g1 of the gradients of a pair of outputs; adds them to to_bias. */
+static void turn_gradients(layer s, const float *gradient, float *turned, float *to_bias)
+{
+    long count = pairs(s), next = count * s.width;
+    for (long at = 0; at < s.width; at += LANES) {
+        vector sum = {0};
+        for (long pair = 0; pair < count; pair++) {
+            long now = first_of(s, pair);
+            vector g0 = load(step(s, gradient, now) + at), g1 = load(step(s, gradient, now + s.dilation) + at);
+            float *to = turned + pair * s.width + at;
+            store(to, g0), store(to + next, g0 + g1), store(to + 2 * next, g0 - g1), store(to + 3 * next, -g1);
+            sum += g0 + g1;
+        }
+        store(to_bias + at, load(to_bias + at) + sum);
+    }
+}
+
+/* made = turned times one matrix a place. */
+static void multiply_places(layer s, const float *weight)
+{
+    long count = pairs(s);
+    for (long place = 0; place < PLACES; place++)
+        rows_times(count, s.turned + place * count * s.width, s.width, weight + place * s.width * s.width, s.width,
+                   NULL, NULL, s.made + place * count * s.width);
+}
+
+/* out = relu(conv(x) [+ residual]); weight is (place, in, out). */
+static void forth(layer s, const float *x, const float *weight, const float *bias, const float *residual, float *out)
+{
+    long count = pairs(s), next = count * s.width;
+    turn_inputs(s, x);
+    multiply_places(s, weight);
+    for (long pair = 0; pair < count; pair++) {
+        long one = first_of(s, pair) * s.width, two = one + s.dilation * s.width;
+        const float *from = s.made + pair * s.width;
+        for (long at = 0; at < s.width; at += LANES, from += LANES) {
+            vector m1 = load(from + next), m2 = load(from + 2 * next), start = load(bias + at);
+            vector sum = start + load(from) + m1 + m2;
+            if (residual)
+                sum += load(residual + one + at);
+            store(out + one + at, where_active(sum, sum));
+            if (two >= s.time * s.width)
+                continue;
+            sum = start + m1 - m2 - load(from + 3 * next);
+            if (residual)
+                sum += load(residual + two + at);
+            store(out + two + at, where_active(sum, sum));
+        }
+    }
+}
+
+/* to_x = what flows back [+ to_x] where x is positive; turned is (place, out, in), to_weight (place, in, out). */
+static void back(
+    layer s, const float *x, const float *gradient, const float *turned, int add, float *to_x, float *to_weight,
+    float *to_bias)
+{
+    long count = pairs(s), next = count * s.width;
+    turn_inputs(s, x);
+    turn_gradients(s, gradient, s.made, to_bias);
+    for (long place = 0; place < PLACES; place++)
+        weigh(s.turned + place * next, s.width, s.made + place * next, s.width, count,
+              to_weight + place * s.width * s.width);
+    float *spare = s.turned;
+    s.turned = s.made, s.made = spare;
+    multiply_places(s, turned);
+    for (long pair = 0; pair < count; pair++) {
+        long one = first_of(s, pair) * s.width, two = one + s.dilation * s.width;
+        int follows = pair + s.dilation < count, paired = two < s.time * s.width;
+        for (long at = 0; at < s.width; at += LANES) {
+            const float *from = s.made + pair * s.width + at, *later = from + s.dilation * s.width;
+            vector to_one = load(from + next) + load(from + 2 * next) - load(from), to_two = -load(from + 3 * next);
+            if (follows) {
+                to_one += load(later);
+                to_two += load(later + next) - load(later + 2 * next) + load(later + 3 * next);
+            }
+            if (add)
+                to_one += load(to_x + one + at);
+            store(to_x + one + at, where_active(load(x + one + at), to_one));
+            if (!paired)
+                continue;
+            if (add)
+                to_two += load(to_x + two + at);
+            store(to_x + two + at, where_active(load(x + two + at), to_two));
+        }
+    }
+}
+
+/* The first convolution of one sample: the first steps have fewer taps to look back at. */
+static void lift_forth(
+    const float *x, long depth, const float *weight, long width, long time, const float *bias, float *out)
+{
+    long begins[TAPS + 1] = {0, least(1, time), least(2, time), time};
     for (int taps = 1; taps <= TAPS; taps++) {
         long at = begins[taps - 1];
-        product p = {.a = x + at * depth, .a_row = depth, .a_step = 1, .a_tap = -dilation * depth,
+        product p = {.a = x + at * depth, .a_row = depth, .a_step = 1, .a_tap = -depth,
                      .b = weight + (TAPS - 1) * depth * width, .b_row = width, .b_column = 1,
-                     .b_tap = -depth * width, .depth = depth, .taps = taps, .bias = bias,
-                     .start = residual ? residual + at * width : NULL, .out = out + at * width,
-                     .start_row = width, .out_row = width, .relu = 1};
+                     .b_tap = -depth * width, .depth = depth, .taps = taps, .bias = bias, .out = out + at * width,
+                     .out_row = width, .relu = 1};
         multiply(&p, begins[taps] - at, width);
     }
 }
 
-/* to_x = [to_x +] what flows back through a layer: the last steps have fewer taps that look back at them. */
-static void back(
-    const float *gradient, long depth, const float *turned, long width, long time, long dilation, int add,
-    float *to_x)
-{
-    long ends[TAPS + 1] = {time, time - least(dilation, time), time - least(2 * dilation, time), 0};
-    for (int taps = 1; taps <= TAPS; taps++) {
-        long at = ends[taps];
-        product p = {.a = gradient + at * depth, .a_row = depth, .a_step = 1, .a_tap = dilation * depth,
-                     .b = turned + (TAPS - 1) * depth * width, .b_row = width, .b_column = 1,
-                     .b_tap = -depth * width, .depth = depth, .taps = taps,
-                     .start = add ? to_x + at * width : NULL, .out = to_x + at * width, .start_row = width,
-                     .out_row = width};
-        multiply(&p, ends[taps - 1] - at, width);
-    }
-}
-
 /* to_weight += x of each tap times the gradient; to_bias += the gradient. */
-static void weigh_taps(
-    const float *x, long depth, const float *gradient, long width, long time, long dilation, float *to_weight,
-    float *to_bias)
+static void lift_back(
+    const float *x, long depth, const float *gradient, long width, long time, float *to_weight, float *to_bias)
 {
-    for (int tap = 0; tap < TAPS; tap++) {
-        long shift = (TAPS - 1 - tap) * dilation;
-        if (shift >= time)
-            continue;
+    for (long tap = 0; tap < TAPS; tap++) {
+        long shift = least(TAPS - 1 - tap, time);
         weigh(x, depth, gradient + shift * width, width, time - shift, to_weight + tap * depth * width);
     }
     add_rows(gradient, width, time, to_bias);
 }
 
-/* gradient = upstream where the layer's output is positive. */
-INLINE void masked(const float *upstream, const float *out, long count, float *gradient)
+/* Kept activations come from far away: asked for while the layer before is at work. */
+INLINE void ask_for(const float *from, long count, const int to_write)
 {
-    for (long at = 0; at < count; at += LANES)
-        store(gradient + at, where_active(load(out + at), load(upstream + at)));
+    for (long at = 0; at < count; at += 16)
+        __builtin_prefetch(from + at, to_write, 2);
 }
 
 long lanes(void) { return LANES; }
 
-/* kept: (1 + 2·levels) activations, each (samples, time, width). The head is (outputs, width). */
-void causal_forth(
-    const float *inputs, long columns, const float **weights, const float **biases, const float *head,
-    const float *head_bias, float **kept, float *out, long first, long last, long time, long width, long levels,
-    long outputs)
+/* Numbers of at most `time` pairs twice, two flows of gradients, and a step of zeros. */
+long causal_scratch(long time, long width) { return (2 * PLACES + 2) * time * width + width; }
+
+INLINE layer laid_out(float *scratch, long time, long width)
 {
+    layer s = {time, width, 1, scratch, scratch + PLACES * time * width, scratch + 2 * PLACES * time * width};
+    memset(scratch + 2 * PLACES * time * width, 0, width * sizeof(float));
+    return s;
+}
+
+/* lift is (tap, column, channel), weights (layer, place, in, out), biases those of all, the head (outputs, width);
+   kept: (1 + layers) activations, each (samples, time, width). */
+void causal_forth(
+    const float *inputs, long columns, const float *lift, const float *weights, const float **biases,
+    const float *head, const float *head_bias, float **kept, float *out, float *scratch, long first, long last,
+    long time, long width, long layers, long outputs)
+{
+    layer s = laid_out(scratch, time, width);
     for (long sample = first; sample < last; sample++) {
         long at = sample * time * width;
-        forth(inputs + sample * time * columns, columns, weights[0], width, time, 1, biases[0], 0, kept[0] + at);
-        for (long level = 0; level < levels; level++) {
-            long one = 1 + 2 * level, two = one + 1, dilation = 1L << level;
-            const float *x = kept[two - 2] + at;
-            forth(x, width, weights[one], width, time, dilation, biases[one], 0, kept[one] + at);
-            forth(kept[one] + at, width, weights[two], width, time, dilation, biases[two], x, kept[two] + at);
+        lift_forth(inputs + sample * time * columns, columns, lift, width, time, biases[0], kept[0] + at);
+        for (long n = 1; n <= layers; n++) {
+            s.dilation = 1L << (n - 1) / 2;
+            if (n < layers)
+                ask_for(kept[n + 1] + at, time * width, 1);
+            forth(s, kept[n - 1] + at, weights + (n - 1) * PLACES * width * width, biases[n],
+                  n % 2 ? NULL : kept[n - 2] + at, kept[n] + at);
         }
-        for (long step = sample * time; step < (sample + 1) * time; step++)
+        for (long now = sample * time; now < (sample + 1) * time; now++)
             for (long n = 0; n < outputs; n++)
-                out[step * outputs + n] =
-                    head_bias[n] + dot(kept[2 * levels] + step * width, head + n * width, width);
+                out[now * outputs + n] = head_bias[n] + dot(kept[layers] + now * width, head + n * width, width);
     }
 }
 
-/* Adds to to_weights and to_biases; scratch has room for three activations of a sample. */
+/* turned is (layer, place, out, in). Adds to to_lift, to_weights (layer, place, in, out), to_biases, to_head. */
 void causal_back(
-    const float *inputs, long columns, const float **turned, const float *head, const float **kept,
-    const float *upstream, float **to_weights, float **to_biases, float *to_head, float *scratch, long first,
-    long last, long time, long width, long levels, long outputs)
+    const float *inputs, long columns, const float *turned, const float *head, const float **kept,
+    const float *upstream, float *to_lift, float *to_weights, float *to_biases, float *to_head, float *scratch,
+    long first, long last, long time, long width, long layers, long outputs)
 {
-    long size = time * width;
-    float *flow = scratch, *gradient = scratch + size, *inner = scratch + 2 * size;
+    long size = time * width, matrices = PLACES * width * width;
+    layer s = laid_out(scratch, time, width);
+    float *flow = scratch + 2 * PLACES * size + width, *inner = flow + size;
     for (long sample = first; sample < last; sample++) {
-        long at = sample * size;
-        const float *given = upstream + sample * time * outputs;
+        const float *given = upstream + sample * time * outputs, *top = kept[layers] + sample * size;
         rows_times(time, given, outputs, head, width, NULL, NULL, flow);
-        weigh(given, outputs, kept[2 * levels] + at, width, time, to_head);
-        for (long level = levels - 1; level >= 0; level--) {
-            long one = 1 + 2 * level, two = one + 1, dilation = 1L << level;
-            masked(flow, kept[two] + at, size, flow); /* reaches x through the residual as well */
-            weigh_taps(kept[one] + at, width, flow, width, time, dilation, to_weights[two], to_biases[two]);
-            back(flow, width, turned[two], width, time, dilation, 0, inner);
-            masked(inner, kept[one] + at, size, gradient);
-            weigh_taps(kept[two - 2] + at, width, gradient, width, time, dilation, to_weights[one], to_biases[one]);
-            back(gradient, width, turned[one], width, time, dilation, 1, flow);
+        weigh(given, outputs, top, width, time, to_head);
+        for (long at = 0; at < size; at += LANES)
+            store(flow + at, where_active(load(top + at), load(flow + at)));
+        for (long n = layers; n > 0; n--) { /* the second of a level reaches x through the residual as well */
+            s.dilation = 1L << (n - 1) / 2;
+            if (n > 1)
+                ask_for(kept[n - 2] + sample * size, size, 0);
+            else if (sample + 1 < last)
+                ask_for(kept[layers] + (sample + 1) * size, size, 0);
+            back(s, kept[n - 1] + sample * size, n % 2 ? inner : flow, turned + (n - 1) * matrices, n % 2,
+                 n % 2 ? flow : inner, to_weights + (n - 1) * matrices, to_biases + n * width);
         }
-        masked(flow, kept[0] + at, size, gradient);
-        weigh_taps(inputs + sample * time * columns, columns, gradient, width, time, 1, to_weights[0], to_biases[0]);
+        lift_back(inputs + sample * time * columns, columns, flow, width, time, to_lift, to_biases);
     }
 }

@@ -200,7 +200,7 @@ void encoder_forth(
     }
 }
 
-/* turned: mix, out, first, second; norms: as above. Adds to `to`, which are ordered like the weights. */
+/* The four matrices are (out, in) here; norms: as above. Adds to `to`, ordered like the weights, also (out, in). */
 void encoder_back(
     const float *x, const float **turned, const float **norms, float *kept, const float *upstream, float *to_x,
     float **to, float *scratch, long begin, long end, long nodes, long width, long heads, long inner)
@@ -220,19 +220,19 @@ void encoder_back(
                 store(h + node * width + at,
                       load(r.first + node * width + at) * load(norms[0] + at) + load(norms[1] + at));
         rows_times(nodes, flow, width, turned[3], inner, NULL, NULL, to_relu);
-        weigh(r.relu, inner, flow, width, nodes, to[6]);
+        weigh(flow, width, r.relu, inner, nodes, to[6]);
         add_rows(flow, width, nodes, to[7]);
         for (long at = 0; at < nodes * inner; at += LANES)
             store(to_relu + at, where_active(load(r.relu + at), load(to_relu + at)));
-        weigh(h, width, to_relu, inner, nodes, to[4]);
+        weigh(to_relu, inner, h, width, nodes, to[4]);
         add_rows(to_relu, inner, nodes, to[5]);
         rows_times(nodes, to_relu, inner, turned[2], width, NULL, flow, flow);
         denormalise(nodes, width, r.first, r.first_scale, norms[0], flow, to[8], to[9]);
-        weigh(r.context, width, flow, width, nodes, to[2]);
+        weigh(flow, width, r.context, width, nodes, to[2]);
         add_rows(flow, width, nodes, to[3]);
         rows_times(nodes, flow, width, turned[1], width, NULL, NULL, h);
         attend_back(s, r, h, keys, scores, to_mixed);
-        weigh(from, width, to_mixed, 3 * width, nodes, to[0]);
+        weigh(to_mixed, 3 * width, from, width, nodes, to[0]);
         add_rows(to_mixed, 3 * width, nodes, to[1]);
         rows_times(nodes, to_mixed, 3 * width, turned[0], width, NULL, flow, back);
     }

@@ -67,7 +67,7 @@ void graph_forth(
     }
 }
 
-/* own and near are (out, in). Adds to to_own and to_near (in, out) and to_bias. */
+/* own and near are (out, in). Adds to to_own and to_near, likewise, and to to_bias. */
 void graph_back(
     const float *h, const short *neighbours, const float *own, const float *near, const float *active,
     const float *upstream, float *to_h, float *to_own, float *to_near, float *to_bias, float *scratch, long first,
@@ -84,8 +84,8 @@ void graph_back(
         scattered(gradient, neighbours + window * nodes * k, nodes, k, width, 1.0f / k, spread);
         rows_times(nodes, gradient, width, own, width, 0, upstream + at, to_h + at);
         rows_times(nodes, spread, width, near, width, 0, to_h + at, to_h + at);
-        weigh(h + at, width, gradient, width, nodes, to_own);
-        weigh(h + at, width, spread, width, nodes, to_near);
+        weigh(gradient, width, h + at, width, nodes, to_own);
+        weigh(spread, width, h + at, width, nodes, to_near);
         add_rows(gradient, width, nodes, to_bias);
     }
 }

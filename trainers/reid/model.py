@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from trainers.tuning.strided import StridedConv
+from trainers.tuning.strided import StridedConv, side_by_side
 
 
 class ReidNet(nn.Module):
@@ -25,8 +25,7 @@ class ReidNet(nn.Module):
 
     def forward(self, images: Tensor, present: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """(fused features, features after the neck, class scores)."""
-        stems = torch.cat([stem(images[:, column]) for column, stem in enumerate(self.stems)])
-        features = self.body(stems).view(len(self.stems), len(images), -1)
+        features = self.body(side_by_side(list(self.stems), images)).view(len(self.stems), len(images), -1)
         weight = present.T.unsqueeze(-1).to(features.dtype)
         fused = (features * weight).sum(0) / weight.sum(0).clamp(min=1)
         necked = self.neck(fused)

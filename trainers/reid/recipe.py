@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from trainers import rungs
+from trainers import native, rungs
 from trainers.datasets.cache import fits_in_memory
 from trainers.datasets.cached_sampler import CachedModalAwarePKSampler, LookupPKPlan, NaivePKPlan, PKPlan
 from trainers.datasets.plan import Plan, SequentialPlan
@@ -120,12 +120,15 @@ class ReidRecipe(Recipe[ReidConfig]):
             return LoaderSource(dataset, plan, self.loader_settings(), collate=dataset.collate)
         images = DecodedImages(self.folder / name, dataset)
         if fits_in_memory(images.pixels.nbytes, "the decoded images", self.say):
-            return ResidentSource(images.resident(self.device), plan, self.device)
+            return ResidentSource(images.resident(self.device, lambda: self._native), plan, self.device)
         return ResidentSource(images.mapped(self.device), plan, torch.device("cpu"))
 
+    @property
+    def _native(self) -> bool:
+        return self.on("native") and self.plain and native.fits(self.config.width)
+
     def build_model(self) -> nn.Module:
-        kernels = self.on("native") and self.plain
-        model = ReidNet(len(self.modalities), self.identities, self.config.width, kernels)
+        model = ReidNet(len(self.modalities), self.identities, self.config.width, self._native)
         return channels_last(model) if self.on("channels_last") else model
 
     def loss(self, model: nn.Module, batch: Batch) -> Tensor:

@@ -10,6 +10,9 @@ from torch import Tensor
 
 from trainers import native
 
+TURN = ((1.0, 0.0, 0.0), (0.5, 0.5, 0.5), (0.5, -0.5, 0.5), (0.0, 0.0, 1.0))
+"""Three taps as the four numbers that a pair of outputs is multiplied with."""
+
 
 class CausalStack(torch.autograd.Function):
     """(batch, time, columns) → (batch, time, outputs); parameters are weight, bias, weight, bias … with those
@@ -17,53 +20,49 @@ class CausalStack(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, inputs: Tensor, *parameters: Tensor) -> Tensor:
-        *layers, head, head_bias = parameters
-        weights, biases = layers[::2], layers[1::2]
+        lift, *weights = parameters[:-2:2]
+        biases, head, head_bias = parameters[1:-2:2], *parameters[-2:]
         inputs, (batch, time, columns), width = inputs.contiguous(), inputs.shape, len(biases[0])
-        taps = [weight.permute(2, 1, 0).contiguous() for weight in weights]
-        kept = [inputs.new_empty(batch, time, width) for _ in weights]
-        out = inputs.new_empty(batch, time, len(head))
-        sizes = time, width, len(weights) // 2, len(head)
+        taps = lift.permute(2, 1, 0).contiguous()
+        stacked = torch.stack(weights) if weights else lift.new_empty(0, width, width, 3)
+        places = stacked @ lift.new_tensor(TURN).T
+        kept = [inputs.new_empty(batch, time, width) for _ in biases]
+        out, scratch = inputs.new_empty(batch, time, len(head)), _scratch(inputs, width)
+        given = inputs, columns, taps, places.permute(0, 3, 2, 1).contiguous(), biases, head, head_bias
 
-        def some(_: int, first: int, last: int) -> None:
-            given = taps, biases, head, head_bias
-            native.call("causal_forth", inputs, columns, *given, kept, out, first, last, *sizes)
+        def some(thread: int, first: int, last: int) -> None:
+            sizes = first, last, time, width, len(weights), len(head)
+            native.call("causal_forth", *given, kept, out, scratch[thread], *sizes)
 
         native.shared_out(batch, some)
-        ctx.save_for_backward(inputs, head, *weights, *kept)
+        ctx.save_for_backward(inputs, head, places, *kept)
         return out
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        inputs, head, *rest = ctx.saved_tensors
-        weights, kept = rest[: len(rest) // 2], rest[len(rest) // 2 :]
-        (batch, time, columns), width = inputs.shape, len(weights[0])
-        gradient = gradient.contiguous()
-        turned = [weight.permute(2, 0, 1).contiguous() for weight in weights]
-        threads = native.thread_count(batch)
-        to_taps = [_zeros(w, threads, 3, w.shape[1], width) for w in weights]
-        to_biases = [_zeros(w, threads, width) for w in weights]
-        to_head = _zeros(head, threads, len(head), width)
-        scratch = gradient.new_empty(threads, 3, time, width)
+        inputs, head, places, *kept = ctx.saved_tensors
+        (batch, time, columns), (layers, width) = inputs.shape, places.shape[:2]
+        threads, gradient = native.thread_count(batch), gradient.contiguous()
+        shapes = (3, columns, width), (layers, 4, width, width), (layers + 1, width), (len(head), width)
+        sums = [inputs.new_zeros(threads, *shape) for shape in shapes]
+        scratch, turned = _scratch(inputs, width), places.permute(0, 3, 1, 2).contiguous()
 
         def some(thread: int, first: int, last: int) -> None:
-            mine = [part[thread] for part in to_taps], [part[thread] for part in to_biases], to_head[thread]
-            sizes = first, last, time, width, len(weights) // 2, len(head)
-            given = inputs, columns, turned, head, kept, gradient
-            native.call("causal_back", *given, *mine, scratch[thread], *sizes)
+            mine = *(part[thread] for part in sums), scratch[thread]
+            sizes = first, last, time, width, layers, len(head)
+            native.call("causal_back", inputs, columns, turned, head, kept, gradient, *mine, *sizes)
 
         native.shared_out(batch, some)
-        to_layers = _in_turn([part.sum(0).permute(2, 1, 0) for part in to_taps], to_biases)
-        return None, *to_layers, to_head.sum(0), gradient.sum((0, 1))
+        to_lift, to_places, to_biases, to_head = map(native.total, sums)
+        to_weights = to_places.permute(0, 3, 2, 1) @ places.new_tensor(TURN)
+        pairs = zip([to_lift.permute(2, 1, 0), *to_weights], to_biases, strict=True)
+        to_layers = [part.contiguous() for pair in pairs for part in pair]
+        return None, *to_layers, to_head, gradient.sum((0, 1))
 
 
-def _zeros(like: Tensor, *shape: int) -> Tensor:
-    return like.new_zeros(shape)
-
-
-def _in_turn(to_weights: Sequence[Tensor], to_biases: Sequence[Tensor]) -> list[Tensor]:
-    pairs = zip(to_weights, to_biases, strict=True)
-    return [part for weight, bias in pairs for part in (weight.contiguous(), bias.sum(0))]
+def _scratch(inputs: Tensor, width: int) -> Tensor:
+    batch, time, _ = inputs.shape
+    return inputs.new_empty(native.thread_count(batch), native.number("causal_scratch", time, width))
 
 
 def causal_stack(inputs: Tensor, parameters: Sequence[Tensor]) -> Tensor:

@@ -139,7 +139,8 @@ def _asked_for(result: Figures) -> list[str]:
     notes = (
         "The last columns are limits: the naive step without its data path, which no loader can exceed; and "
     )
-    notes += "the step's multiplications at the speed of a large float32 product, which no kernel can exceed."
+    notes += "the step's multiplications at the speed of a large float32 product, which no kernel can exceed "
+    notes += "that does all of them."
     return [*lines, "", notes, ""]
 
 

@@ -20,7 +20,7 @@ from trainers.sequence.model import AttentionLstm
 from trainers.tcn.model import ImplicitStateTcn
 from trainers.tuning.lstm_native import lstm
 from trainers.tuning.norm import BatchNormRelu
-from trainers.tuning.strided import StridedConv
+from trainers.tuning.strided import StridedConv, side_by_side
 from trainers.tuning.winograd import Conv3x3
 
 needs_compiler = pytest.mark.skipif(native.library() is None, reason="no C compiler, or no AVX2")
@@ -245,6 +245,25 @@ def test_a_batch_norm_with_its_relu(batch: int, rows: int, columns: int, units: 
     for name in ("running_mean", "running_var", "num_batches_tracked"):
         assert torch.allclose(getattr(fast, name), getattr(plain, name), rtol=1e-4)
     assert_same([fast.eval()(x)], [plain.eval()(x)])
+
+
+@needs_compiler
+@pytest.mark.parametrize("batch", [1, 5])
+def test_convolutions_side_by_side(batch: int, threads: int) -> None:
+    torch.manual_seed(0)
+    unit, x = native.number("lanes"), torch.randn(batch, 3, 3, 9, 6)
+    plain, fast = ([StridedConv(3, unit, kernels) for _ in range(3)] for kernels in (False, True))
+    for one, two in zip(plain, fast, strict=True):
+        two.load_state_dict(one.state_dict())
+    by_pixel = x.permute(1, 0, 3, 4, 2).contiguous().permute(1, 0, 4, 2, 3)  # as resident stores give them
+    outs = [side_by_side(fast, by_pixel), side_by_side(fast, x), side_by_side(plain, x)]
+    assert_same(outs[:2], 2 * outs[2:])
+    upstream = torch.randn_like(outs[2])
+    found = [
+        torch.autograd.grad(out, [part for layer in layers for part in layer.parameters()], upstream)
+        for out, layers in zip(outs[::2], (fast, plain), strict=True)
+    ]
+    assert_same(*found)
 
 
 @needs_compiler

@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from tests.unit.trainers.helpers import make
 from trainers.datasets import nifti
 from trainers.datasets.tables import TableSettings, read_tables
 from trainers.errors import TrainerError
+from trainers.reid.data import ReidImages, find_records
+from trainers.reid.store import DecodedImages
 from trainers.tcn.options import INPUTS, TARGETS
 
 ROWS = 150
@@ -196,6 +199,21 @@ def test_corrupt_images_are_counted_alike_and_give_the_same_batches(tmp_path: Pa
     assert skipped["naive"] == skipped["document"] == skipped["best"] == [str(path) for path in broken]
     assert losses["document"] == pytest.approx(losses["naive"], rel=1e-3)
     assert losses["best"] == pytest.approx(losses["naive"], rel=1e-3)
+
+
+def test_resident_images_are_those_on_disk_however_they_are_laid_out(tmp_path: Path) -> None:
+    write_people(tmp_path / "data", modalities := ("rgb", "nir"))
+    (tmp_path / "data" / "nir" / "person3" / "1.png").unlink()
+    records = find_records(tmp_path / "data", modalities)
+    dataset = ReidImages(records, [record.identity for record in records], modalities, (16, 8))
+    images = DecodedImages(tmp_path / "kept", dataset)
+    items, cpu = torch.tensor([13, 0, 7, 13]), torch.device("cpu")
+    expected = images.mapped(cpu)(items)
+    assert not expected["present"].all() and expected["images"].any()
+    for by_pixel in (False, True):
+        found = images.resident(cpu, lambda answer=by_pixel: answer)(items)
+        assert all(torch.equal(found[name], expected[name]) for name in expected)
+        assert found["images"].is_contiguous() is not by_pixel
 
 
 def test_a_missing_modality_is_named_with_those_there_are(tmp_path: Path) -> None:
