@@ -45,13 +45,13 @@ class Pipeline:
         *,
         store: Store | None = None,
         run: str | None = None,
-        young: int = YOUNG,
+        young: int | None = None,
     ) -> None:
-        """With `run`, only that run is read; `young`: see `Engine`."""
+        """With `run`, only that run is read; `young`: see `Engine`, None for its own."""
         self.settings = settings
         self._store = store
         self.policy = _policy(settings)
-        self._engine = Engine(self.policy, young)
+        self._engine = Engine(self.policy, YOUNG if young is None else young)
         self._learn()
         setup = Setup(settings, sink=store, run=run)
         self._collectors = [collector(setup) for collector in COLLECTORS]

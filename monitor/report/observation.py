@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from monitor.advice.engine import YOUNG
 from monitor.model import settings
 from monitor.model.address import is_served, resolve
 from monitor.model.errors import UserError
@@ -42,7 +41,7 @@ class Observation:
     def __init__(self, run_id: str, client: Client | None, *, shown: bool = True) -> None:
         """`shown`: somebody looks at the run while it lasts."""
         self.run_id = run_id
-        self._young = YOUNG if shown else UNSEEN_YOUNG
+        self._young = None if shown else UNSEEN_YOUNG
         self._client = client
         self._store: Store | None = None
         self._pipeline: Pipeline | None = None
