@@ -9,15 +9,16 @@ from typing import Any
 HIDDEN = "***"
 
 _SECRET_WORDS = frozenset(
-    ("apikey", "auth", "authorization", "bearer", "credential", "credentials", "key", "passphrase", "passwd",
-     "password", "pat", "pwd", "secret", "token")
+    ("accesstoken", "apikey", "auth", "authorization", "authtoken", "bearer", "credential", "credentials",
+     "key", "pass", "passphrase", "passwd", "password", "pat", "pwd", "secret", "token")
 )  # fmt: skip
 """Parts of an option's or variable's name that make its value a secret. Only whole parts count:
 `--max-tokens`, `--tokenizer` and `--monkey` have none."""
-_NAME = re.compile(r"-{0,2}[A-Za-z][\w.-]*")
+_NAME = re.compile(r"[-+~]{0,2}[A-Za-z][\w.:/-]*")
 _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 """The same for `api_key`, `api-key`, `apiKey` and `API_KEY`."""
-_LOGIN_IN_URL = re.compile(r"(?<=://)[^/@\s]+(?=@)")
+_LOGIN_IN_URL = re.compile(r"""(?<=://)[^/?#\s"']+(?=@)""")
+"""Up to the last @: a password may contain one."""
 _SECRET_IN_URL = re.compile(
     r"([?&](?:[\w.-]*[_.-])?(?:key|token|secret|password|signature|sig|auth)=)[^&#\s]+", re.IGNORECASE
 )
@@ -53,9 +54,13 @@ def _is_value_of(option: str, word: str) -> bool:
 
 
 def _redact_word(word: str) -> str:
-    name, equals, value = word.partition("=")
-    if equals and value and _names_secret(name):
-        return f"{name}={HIDDEN}"
+    """A value may be another name with its value: `--set=token=…`."""
+    parts = word.split("=")
+    for at, name in enumerate(parts[:-1], start=1):
+        if not _NAME.fullmatch(name):
+            break
+        if _names_secret(name) and any(parts[at:]):
+            return "=".join((*parts[:at], HIDDEN))
     return redact_source(word)
 
 

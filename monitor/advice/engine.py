@@ -71,8 +71,10 @@ class RememberedMachine:
 class Engine:
     """Keeps confirmation and history between calls; `evaluate` is cheap if nothing changed."""
 
-    def __init__(self, policy: Policy = DEFAULT_POLICY) -> None:
+    def __init__(self, policy: Policy = DEFAULT_POLICY, young: int = YOUNG) -> None:
+        """`young`: evaluations of a run before it may rest."""
         self.policy = policy
+        self._young = young
         self._confirmation = Confirmation(policy)
         self._runs: dict[str, Remembered] = {}
         self._machine = RememberedMachine()
@@ -139,7 +141,7 @@ class Engine:
             kept.rested = 1
             return kept.judged
         kept.points.append(_point(RunContext(snapshot, run, self.policy)))
-        if mark == kept.mark and kept.evaluations >= YOUNG and kept.rested < REST_TICKS:
+        if mark == kept.mark and kept.evaluations >= self._young and kept.rested < REST_TICKS:
             kept.rested += 1
             return kept.judged
         kept.mark, kept.rested = mark, 0

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from monitor.advice.engine import Engine
+from monitor.advice.engine import YOUNG, Engine
 from monitor.calibration import cache
 from monitor.calibration.prices import calibrated
 from monitor.model import facts
@@ -45,12 +45,13 @@ class Pipeline:
         *,
         store: Store | None = None,
         run: str | None = None,
+        young: int | None = None,
     ) -> None:
-        """With `run`, only that run is read."""
+        """With `run`, only that run is read; `young`: see `Engine`, None for its own."""
         self.settings = settings
         self._store = store
         self.policy = _policy(settings)
-        self._engine = Engine(self.policy)
+        self._engine = Engine(self.policy, YOUNG if young is None else young)
         self._learn()
         setup = Setup(settings, sink=store, run=run)
         self._collectors = [collector(setup) for collector in COLLECTORS]

@@ -29,14 +29,19 @@ SETTLE_SECONDS = 3.0
 """How long to wait after the end for the reader to notice that the run has ended."""
 FIRST_INTERVAL = 1.0
 """The daemon's own interval."""
+UNSEEN_YOUNG = 3
+"""Chosen: evaluations of a run, one more than a finding needs to be kept, before it rests if nobody sees it.
+The report is made anew at the end, when what it is about has changed; only the history has the others."""
 
 
 class Observation:
     """The run with this id as the daemon sees it; if none answers, as our own pipeline sees it, which also
     records it in the history."""
 
-    def __init__(self, run_id: str, client: Client | None) -> None:
+    def __init__(self, run_id: str, client: Client | None, *, shown: bool = True) -> None:
+        """`shown`: somebody looks at the run while it lasts."""
         self.run_id = run_id
+        self._young = None if shown else UNSEEN_YOUNG
         self._client = client
         self._store: Store | None = None
         self._pipeline: Pipeline | None = None
@@ -47,7 +52,7 @@ class Observation:
     def _open(self) -> None:
         chosen = dataclasses.replace(settings.load(), interval=FIRST_INTERVAL)
         self._store = _open_store(chosen)
-        self._pipeline = Pipeline(chosen, store=self._store, run=self.run_id)
+        self._pipeline = Pipeline(chosen, store=self._store, run=self.run_id, young=self._young)
 
     def tick(self) -> None:
         """Read what is new; the daemon does this by itself."""

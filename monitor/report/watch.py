@@ -97,7 +97,7 @@ class RunWatcher:
 
         if self._observation is None:
             client = self._client or _daemon(None)
-            self._observation = Observation(self.run_id, client)
+            self._observation = Observation(self.run_id, client, shown=self._make_line is not None)
         return self._observation
 
     def _has_ring(self) -> bool:

@@ -236,6 +236,19 @@ def test_a_run_watched_for_long_is_evaluated_now_and_then_and_its_findings_stay(
     assert kept.evaluations == YOUNG + 4
 
 
+def test_a_run_nobody_looks_at_rests_early_and_its_end_is_evaluated_at_once() -> None:
+    """GIVEN an engine told that a run may rest after three evaluations WHEN it goes on as before, and ends
+    with another cause THEN it rests from the fourth tick on, and what is shown then is what its end says."""
+    engine, sick = Engine(young=3), snapshot_of(starved(0))
+    shown = [ids(engine, sick) for _ in range(3 + 2 * (REST_TICKS + 1))]
+    assert all("input.slow_getitem" in found for found in shown[2:])
+    (kept,) = engine._runs.values()
+    assert kept.evaluations == 3 + 2
+    ended = msgspec.structs.replace(starved(8), state="completed")
+    assert ids(engine, snapshot_of(ended)) == ids(Engine(), snapshot_of(ended))
+    assert kept.evaluations == 3 + 3
+
+
 def test_resting_ticks_do_not_count_as_evaluations() -> None:
     """GIVEN a resting run WHEN its cause goes away, through a change of settings that is evaluated at once
     THEN its finding goes after as many evaluations as ever."""

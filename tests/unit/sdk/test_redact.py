@@ -23,6 +23,10 @@ from sdk.redact import redact, redact_text
         (["hf_abcdefghijklmnop"], ["***"]),
         (["--hub=hf_abcdefghijklmnop"], ["--hub=***"]),
         (["-H", "Authorization: Bearer abc.def"], ["-H", "Authorization: Bearer ***"]),
+        (["+wandb.api_key=abc", "++a/b.key=abc"], ["+wandb.api_key=***", "++a/b.key=***"]),
+        (["--set=token=abc", "--auth:token", "abc"], ["--set=token=***", "--auth:token", "***"]),
+        (["--pass", "abc", "--accesstoken=abc"], ["--pass", "***", "--accesstoken=***"]),
+        (["postgres://user:p@ss@host/db"], ["postgres://***@host/db"]),
         (["eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.abc"], ["***"]),
     ],
 )
@@ -34,6 +38,7 @@ def test_secrets_are_hidden(given: list[str], shown: list[str]) -> None:
     "words",
     [
         ["python", "train.py", "--max-tokens", "512", "--tokenizer=bpe", "--lr", "3e-4"],
+        ["--set=a=b", "--passes", "3", "https://h/a?m=x@y", "f('http://a','b@c')", "a=" * 5000],
         ["--monkey=1", "--keys", "a", "--author", "ada", "--keyframes=3"],
         ["https://example.org/data.tar?n=1", "user@host:/path", "a=b", "--", "-", "", "="],
     ],
