@@ -278,7 +278,8 @@ class Verdict(Struct, frozen=True):
     def text(self) -> str:
         """The verdict as one to three sentences."""
         if self.kind == "unknown":
-            read = f"{self.steps} steps, {self.lost} of them not read"
+            lost = f"{self.steps} steps, {self.lost} of them not read"
+            read = lost if self.lost else f"{self.steps} steps"
             return f"Too little was measured to judge the step: {read}."
         if self.kind == "healthy":
             return f"{self.headline}. {self.remedy}"

@@ -19,6 +19,7 @@ class Seen(Enum):
     NOTHING = "nothing"
     PYTHON = "python"
     TORCH = "torch"
+    TRAINING = "training"
     SWITCHED_OFF = "switched_off"
     UNKNOWN = "unknown"
 
@@ -31,9 +32,14 @@ _SENTENCES = {
     "what gpumon sets). `TrainingMonitor.auto()` in the script works",
     Seen.PYTHON: "Python ran, but nothing imported torch",
     Seen.TORCH: "torch was imported, but there was no backward pass with an optimizer step",
+    Seen.TRAINING: "the folder of rings was emptied, or its file cut short, while the training ran",
     Seen.SWITCHED_OFF: "recording is disabled by GPUMON_DISABLE",
     Seen.UNKNOWN: "there was no backward pass and optimizer step of torch",
 }
+
+
+_REACHED = ((b"r", Seen.TRAINING), (b"t", Seen.TORCH))
+"""What a process writes when it has come so far (`sdk/autostart`)."""
 
 
 class SeenFile:
@@ -51,7 +57,8 @@ class SeenFile:
         if self._fd < 0:
             return Seen.UNKNOWN
         written = os.pread(self._fd, 1 << 16, 0)
-        return Seen.TORCH if b"t" in written else Seen.PYTHON if written else Seen.NOTHING
+        reached = (one for letter, one in _REACHED if letter in written)
+        return next(reached, Seen.PYTHON if written else Seen.NOTHING)
 
     def close(self) -> None:
         with contextlib.suppress(OSError):

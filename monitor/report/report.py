@@ -126,6 +126,8 @@ def make_report(
 ) -> Report:
     """The report on one command, from a snapshot: on its longest training, followed by the others."""
     run = find_run(snapshot, run_id)
+    if run is not None and seen is Seen.TRAINING:
+        seen = Seen.TORCH  # its ring is there: it has no step
     if snapshot is None or run is None or not run.steps:
         return Report(run, (), _never_trained(exit_code, seen), None, exit_code, run_id, seen=seen)
     others = [one for one in trainings(snapshot, run_id) if one is not run and one.steps]
@@ -141,4 +143,6 @@ def _training(run: Run, snapshot: Snapshot, exit_code: int | None) -> Report:
 
 def _never_trained(exit_code: int | None, seen: Seen) -> str:
     end = f" (the command ended with exit code {exit_code})" if exit_code else ""
+    if seen is Seen.TRAINING:
+        return f"Nothing is left of what was recorded{end}: {seen.sentence()}."
     return f"No training was seen{end}: {seen.sentence()}."

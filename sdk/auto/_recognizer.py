@@ -263,7 +263,7 @@ class StepRecognizer(Loop):
                 self.recorder.flag_cut(start.cut, micro << ring.MICRO_BATCHES_SHIFT)
             batches, passes = start.batches, start.passes
         self.recorder.split([start.cut for start in begun])
-        self.batches, self.passes = self.batches - batches, self.passes - passes
+        self.batches, self.passes = self.batches - batches, max(0, self.passes - passes)
         self._forget_starts()
 
     # ── passes ───────────────────────────────────────────────────────────────────────────────────
@@ -335,6 +335,8 @@ class StepRecognizer(Loop):
         elif not optimizers.is_known(optimizer):
             self.settled = False
         optimizers.stepped(optimizer)
+        if not self.batches and not optimizers.is_alone_in_step():
+            self.passes = 1  # each has its own passes: what of them is accumulation is not known
         self.last = id(optimizer)
         self.had_update = self._may_start = True
         self.recorder.mark(BETWEEN)

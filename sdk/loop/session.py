@@ -45,6 +45,9 @@ _META_NAMES = 32
 class Session(NullSession, Listener):
     """A run: its recorder and everything else that watches the loop."""
 
+    opened: Callable[[], None] = staticmethod(lambda: None)
+    """Called when a ring has been opened, whoever made the session."""
+
     def __init__(self, options: Options) -> None:
         super().__init__(options)
         self._stamps = time.monotonic_ns(), time.time_ns()
@@ -107,6 +110,7 @@ class Session(NullSession, Listener):
         self._requests.attach(writer.path, writer.words)
         self.recorder.attach(writer)
         self._write_meta()
+        self.opened()
 
     def _worker_folder(self) -> str | None:
         """Where loader workers put their rings; None: nowhere."""

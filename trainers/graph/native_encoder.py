@@ -45,7 +45,7 @@ class Encoder(torch.autograd.Function):
             native.call("encoder_back", *given, *mine, first, last, *sizes)
 
         native.shared_out(batch, some)
-        found = zip(native.total(sums).split(cuts), weights, strict=True)
+        found = zip(torch.split(native.total(sums), cuts), weights, strict=True)
         return to_x, None, *(part.view_as(weight) for part, weight in found)
 
 

@@ -60,7 +60,7 @@ class NativeGraphLayer(torch.autograd.Function):
             native.call("graph_back", *given, to_h, *mine, scratch[thread], *sizes)
 
         native.shared_out(batch, some)
-        to_own, to_near, to_bias = native.total(sums).split([width, width, 1])
+        to_own, to_near, to_bias = torch.split(native.total(sums), [width, width, 1])
         return to_h, to_own, to_bias.flatten(), to_near, None
 
 

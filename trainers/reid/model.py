@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -25,7 +27,8 @@ class ReidNet(nn.Module):
 
     def forward(self, images: Tensor, present: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """(fused features, features after the neck, class scores)."""
-        features = self.body(side_by_side(list(self.stems), images)).view(len(self.stems), len(images), -1)
+        stems = cast(list[StridedConv], list(self.stems))
+        features = self.body(side_by_side(stems, images)).view(len(stems), len(images), -1)
         weight = present.T.unsqueeze(-1).to(features.dtype)
         fused = (features * weight).sum(0) / weight.sum(0).clamp(min=1)
         necked = self.neck(fused)

@@ -54,7 +54,7 @@ class StridedReluConv(torch.autograd.Function):
                 native.call("strided_back", *given, *to, scratch[thread], *mine, *sizes)
 
         native.shared_out(batch, some)
-        to_weights, to_biases = native.total(sums).split([9 * inputs, 1], dim=1)
+        to_weights, to_biases = torch.split(native.total(sums), [9 * inputs, 1], dim=1)
         to_weights = to_weights.view(-1, 3, 3, inputs, outputs).permute(0, 4, 3, 1, 2).contiguous()
         pairs = zip(to_weights, to_biases.flatten(1), strict=True)
         return to_x, *(part for pair in pairs for part in pair)

@@ -37,6 +37,15 @@ for number, (x, y) in enumerate(DataLoader(Data(320), batch_size=4)):
 """
 )
 
+EMPTY = """
+def empty():
+    folder = os.environ["GPUMON_DIR"]
+    for name in os.listdir(folder):
+        if name.endswith(".ring"):
+            os.remove(os.path.join(folder, name))
+main()
+"""
+
 
 def reported(directory: Path, folder: Path, *command: str) -> tuple[str, dict[str, Any]]:
     """(what `gpumon run` says, the same as JSON)."""
@@ -75,6 +84,15 @@ def test_a_python_that_ignores_its_environment_was_not_seen(gpumon_dir: Path, tm
     text, report = reported(gpumon_dir, tmp_path, sys.executable, "-I", str(script))
     assert "python -I" in " ".join(text.split()) and "TrainingMonitor.auto()" in text
     assert (report["state"], report["seen"]) == ("not_training", "nothing")
+
+
+@pytest.mark.slow
+def test_a_record_that_is_gone_is_not_called_no_training(gpumon_dir: Path, tmp_path: Path) -> None:
+    """GIVEN a folder of rings that is emptied in the first step THEN nobody says that nothing was trained."""
+    emptied = AUTO.replace("    return loss", "    empty()\n    return loss") + EMPTY
+    text, report = reported(gpumon_dir, tmp_path, warm.python(), str(write(tmp_path, emptied)))
+    assert "Nothing is left of what was recorded" in text, text
+    assert report["seen"] == "training"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -211,7 +212,7 @@ def test_resident_images_are_those_on_disk_however_they_are_laid_out(tmp_path: P
     expected = images.mapped(cpu)(items)
     assert not expected["present"].all() and expected["images"].any()
     for by_pixel in (False, True):
-        found = images.resident(cpu, lambda answer=by_pixel: answer)(items)
+        found = images.resident(cpu, partial(bool, by_pixel))(items)
         assert all(torch.equal(found[name], expected[name]) for name in expected)
         assert found["images"].is_contiguous() is not by_pixel
 
