@@ -53,7 +53,7 @@ def _bar(text: str) -> float:
 def run(args: argparse.Namespace) -> int:
     with run_source.open_runs(args, write=True) as source:
         found = source.compare(args.a, args.b)
-        if found.a.run == found.b.run:
+        if found.one_run:
             hint = "last~1 is the run before the newest; gpumon runs lists them"
             raise UserError(f"A and B are the same run, {found.a.run}", hint=hint)
         page = _page(source, found) if args.html else ""
