@@ -203,3 +203,11 @@ def test_a_phase_that_neither_run_has_is_no_row() -> None:
         comparison(run, replace(run, id="other")).partition("A step, by phase")[2].partition("</section>")[0]
     )
     assert "forward" in section and "logging" not in section
+
+
+def test_a_figure_seen_once_is_no_chart() -> None:
+    windows = made.run().timeline
+    once = tuple(replace(one, rss_bytes=3e9 if at == 1 else None) for at, one in enumerate(windows))
+    always = tuple(replace(one, rss_bytes=3e9) for one in windows)
+    assert "Memory of the process" in page(made.run(timeline=always)).words
+    assert "Memory of the process" not in page(made.run(timeline=once)).words
