@@ -70,7 +70,9 @@ class Catalog:
         return records[find([row(record) for record in records.values()], wanted).run]
 
     def _exact(self, run: str) -> RunRecord | None:
-        """Looks up a full id without listing everything."""
+        """Looks up a full id without listing everything. What is not text can be no id, nor be asked for."""
+        if not run.isprintable():
+            return None
         now = self._now()
         live = [one for one in now.runs if one.id == run]
         kept = self._asked(lambda history: history.run(run))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,15 +34,28 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", metavar="A", help="the run before: id, beginning of an id, name, last or last~1")
     parser.add_argument("b", metavar="B", help="the run after")
     parser.add_argument(
-        "--fail-below", type=float, metavar="R", help="exit 1 when B's rate is below R times A's (CI: 0.95)"
+        "--fail-below", type=_bar, metavar="R", help="exit 1 when B's rate is below R times A's (CI: 0.95)"
     )
     parser.add_argument("--html", metavar="FILE", help="write it as one HTML file (- is stdout)")
     run_source.configure(parser)
 
 
+def _bar(text: str) -> float:
+    try:
+        bar = float(text)
+    except ValueError:
+        bar = 0.0
+    if not 0.0 < bar < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
+    return bar
+
+
 def run(args: argparse.Namespace) -> int:
     with run_source.open_runs(args, write=True) as source:
         found = source.compare(args.a, args.b)
+        if found.one_run:
+            hint = "last~1 is the run before the newest; gpumon runs lists them"
+            raise UserError(f"A and B are the same run, {found.a.run}", hint=hint)
         page = _page(source, found) if args.html else ""
     if args.html:
         write_file(page, args.html)

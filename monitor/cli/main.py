@@ -114,6 +114,10 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
 def _parsed(arguments: list[str]) -> argparse.Namespace:
     """The command's own parser checks the options, so that it can suggest what was meant."""
     chosen = arguments[0]
+    if chosen.startswith("-") and chosen not in ("-h", "--help", "--version"):
+        raise UserError(
+            f"there is no option {chosen!r}", hint="the command comes first: gpumon COMMAND --help"
+        )
     if not chosen.startswith("-") and chosen not in COMMANDS:
         near = difflib.get_close_matches(chosen, COMMANDS, 1)
         hint = f"did you mean gpumon {near[0]}?" if near else "gpumon --help lists the commands"

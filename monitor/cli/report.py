@@ -11,6 +11,7 @@ from monitor.catalog.dossier import Dossier, gather
 from monitor.cli import run_source
 from monitor.cli.written import write_file
 from monitor.model.errors import UserError
+from monitor.terminal import Terminal, wrapped
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +37,8 @@ def run(args: argparse.Namespace) -> int:
     text, target = _layout(dossier, args)
     write_file(text, target)
     if target != "-":
-        print(f"{dossier.sentence}\n{Path(target).resolve()}", file=sys.stderr)
+        said = wrapped(dossier.sentence, Terminal(sys.stderr).width, hang="")
+        print("\n".join((*said, str(Path(target).resolve()))), file=sys.stderr)
     return 0
 
 

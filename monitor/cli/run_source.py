@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import sys
 from collections.abc import Iterator
 from typing import Any, Protocol, TypeVar
 from urllib.parse import quote, urlencode
@@ -14,6 +15,7 @@ from monitor.catalog.local import local_catalog
 from monitor.catalog.rows import RunRow, find, from_shown
 from monitor.client import Client
 from monitor.comparison.compare_runs import Comparison
+from monitor.language import said
 from monitor.model import settings
 from monitor.model.errors import EXIT_UNREACHABLE, UserError
 from monitor.model.history import HistoryPage, RunRecord
@@ -47,7 +49,19 @@ def configure(parser: argparse.ArgumentParser, *, json: bool = True) -> None:
 def open_runs(args: argparse.Namespace, *, write: bool = False) -> Iterator[RunSource]:
     """A daemon that was named must answer; otherwise one is asked if it is there."""
     with contextlib.ExitStack() as stack:
-        yield _daemon(args, stack) or stack.enter_context(local_catalog(settings.load(args), write=write))
+        daemon = _daemon(args, stack)
+        if daemon is not None:
+            yield daemon
+            return
+        chosen = settings.load(args)
+        named = chosen.store if getattr(args, "option_store", None) is not None else None
+        missing = f"there is no history {named}" if named is not None and not named.exists() else None
+        catalog = stack.enter_context(local_catalog(chosen, write=write))
+        try:
+            yield catalog
+        finally:
+            if trouble := catalog.trouble or missing:
+                print(said(f"gpumon: {trouble}; only runs in shared memory are known"), file=sys.stderr)
 
 
 def _daemon(args: argparse.Namespace, stack: contextlib.ExitStack) -> RunSource | None:

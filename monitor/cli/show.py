@@ -73,11 +73,7 @@ def render(record: RunRecord, on: Terminal = PLAIN) -> Iterator[str]:
         yield ""
     if run.stalls:
         yield word("stalls")
-        lines = [
-            (s.kind, whole(s.count), seconds(s.mean_seconds), percent(s.share), number(s.every_steps))
-            for s in run.stalls
-        ]
-        yield table(("kind", "count", "mean", "share", "every … steps"), lines, right=(1, 2, 3, 4), on=on)
+        yield _stalls(run, on)
         yield ""
     if run.criticality:
         yield "criticality (1: a second saved there is a second won; 0: it is hidden)"
@@ -89,6 +85,17 @@ def render(record: RunRecord, on: Terminal = PLAIN) -> Iterator[str]:
         return
     ranks, figures = [_rank(rank) for rank in run.ranks], range(2, len(RANK_HEAD))
     yield table(RANK_HEAD, ranks, right=figures, spare=RANK_SPARE, on=on)
+
+
+def _stalls(run: Run, on: Terminal) -> str:
+    """Without the last column where no kind of stall is regular."""
+    rows = [
+        (s.kind, whole(s.count), seconds(s.mean_seconds), percent(s.share), number(s.every_steps))
+        for s in run.stalls
+    ]
+    kept = 5 if any(s.every_steps is not None for s in run.stalls) else 4
+    head = ("kind", "count", "mean", "share", "every … steps")
+    return table(head[:kept], [row[:kept] for row in rows], right=range(1, kept), on=on)
 
 
 def _phase(phase: Phase) -> tuple[str, ...]:
@@ -111,11 +118,15 @@ def _facts(run: Run) -> str:
     facts = [
         f"started {ago(run.started)}",
         f"{whole(run.steps)} steps" + (f", {whole(run.lost)} of them not seen" if run.lost else ""),
-        f"{number(run.samples_per_second)} samples/s",
-        f"{number(run.iterations_per_second)} steps/s",
-        f"step {seconds(run.step.p50)} (p95 {seconds(run.step.p95)})",
-        f"set-up {seconds(run.setup_seconds)}",
     ]
+    if run.samples_per_second is not None:
+        facts.append(f"{number(run.samples_per_second)} samples/s")
+    if run.iterations_per_second is not None:
+        facts.append(f"{number(run.iterations_per_second)} steps/s")
+    if run.step.p50 is not None:
+        facts.append(f"step {seconds(run.step.p50)} (p95 {seconds(run.step.p95)})")
+    if run.setup_seconds is not None:
+        facts.append(f"set-up {seconds(run.setup_seconds)}")
     if run.micro_batches is not None:
         facts.append(f"{number(run.micro_batches_per_second)} micro-batches/s")
     if run.framework is not None:

@@ -124,10 +124,12 @@ def _runs(snapshot: Snapshot) -> Iterator[str]:
     ended = len(snapshot.runs) - len(live)
     if ended:
         yield ""
-        yield f"{ended} ended run{'' if ended == 1 else 's'}: gpumon runs"
+        crashed = sum(run.state in ("killed", "failed") for run in snapshot.runs)
+        note = f", {crashed} of them killed or failed" if crashed else ""
+        yield f"{ended} run{'' if ended == 1 else 's'} ended lately{note}: gpumon runs"
     elif not live:
         yield ""
-        yield "no training run seen (gpumon run -- python train.py)"
+        yield "no training runs now (gpumon run -- python train.py)"
 
 
 def _run(run: Run) -> Iterator[str]:

@@ -93,6 +93,11 @@ class Comparison(msgspec.Struct, frozen=True):
     """The predicted gain of all remedies together, if all their findings are gone."""
 
     @property
+    def one_run(self) -> bool:
+        """Whether it was asked for one run twice."""
+        return self.a.run == self.b.run
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """Why the two may not be comparable, one clause each."""
         texts = [one.text() for one in self.differences] + [one.text() for one in self.troubles]

@@ -118,7 +118,7 @@ def _phases(found: Comparison) -> Markup | None:
     if not found.phases:
         return None
     axis = scale.of_time(max(max(one.before_seconds, one.after_seconds) for one in found.phases))
-    rows = [_phase(one, axis) for one in found.phases]
+    rows = [_phase(one, axis) for one in found.phases if one.before_seconds or one.after_seconds]
     return section("A step, by phase", table(("phase", "", "A", "B", "change"), rows, figures=(2, 3, 4)))
 
 

@@ -48,7 +48,7 @@ def beneath(dossier: Dossier) -> Markup | None:
 def _of_run(dossier: Dossier) -> Iterator[Markup]:
     for title, figure, text in WINDOWS:
         values = points(dossier.stretches, figure)
-        if values:
+        if sum(value is not None for _, value in values) > 1:  # of one there is no line
             yield _small(dossier, title, values, text)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import PurePath
 from typing import Any
 
 from monitor.catalog.dossier import Dossier
@@ -44,7 +45,7 @@ def hot_lines(dossier: Dossier) -> Markup | None:
 def _spot(spot: Mapping[str, Any]) -> list[Markup | str]:
     phase, share = str(spot.get("phase", "")), float(spot.get("share") or 0.0)
     return [
-        tag("code", _place(spot.get("file"), spot.get("line"))),
+        _place(spot),
         tag("code", str(spot.get("code") or spot.get("function") or "")),
         word(phase_names.phase(phase)),
         percent(share),
@@ -53,9 +54,13 @@ def _spot(spot: Mapping[str, Any]) -> list[Markup | str]:
     ]
 
 
-def _place(file: Any, line: Any) -> str:
-    """ "train.py:41"; without the line where the samples single out none (0)."""
-    return f"{file or '?'}:{line}" if line else str(file or "?")
+def _place(spot: Mapping[str, Any]) -> Markup:
+    """ "train.py:41"; of a file outside the script's folder the last two names, so that the code has room;
+    without the line where the samples single out none (0)."""
+    file, line = str(spot.get("file") or "?"), spot.get("line")
+    path = PurePath(file)
+    short = str(PurePath(*path.parts[-2:])) if path.is_absolute() else file
+    return tag("code", f"{short}:{line}" if line else short, title=None if short == file else file)
 
 
 def _list(value: Any) -> list[Mapping[str, Any]]:

@@ -273,7 +273,8 @@ def _stalls(run: Run) -> Markup | None:
         for one in run.stalls
     ]  # fmt: skip
     head = ("kind", "count", "each", "in all", "of the time", "every … steps")
+    kept = 6 if any(one.every_steps is not None for one in run.stalls) else 5
     heading = tag(
         "h3", "Stalls ", tag("small", "steps far longer than the usual one, and what is beside them")
     )
-    return join((heading, table(head, rows, figures=range(1, len(head)))))
+    return join((heading, table(head[:kept], [row[:kept] for row in rows], figures=range(1, kept))))

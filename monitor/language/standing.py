@@ -36,7 +36,7 @@ STANDING = (
     "{} on GPUs {} of {}", "{} on {} devices",
 )  # fmt: skip
 FOREIGN = (
-    "usage: ", "options", "positional arguments", "show this help message and exit",
+    "usage: ", "options", "commands", "positional arguments", "show this help message and exit",
     "show program's version number and exit", "unrecognized arguments: {}",
     "the following arguments are required: {}", "argument {}: expected one argument",
     "argument {}: expected at least one argument", "argument {}: invalid choice: {} (choose from {})",

@@ -186,7 +186,10 @@ def moment(value: float, apart: float) -> str:
 
 
 def label(key: str) -> str:
-    """A key without its unit, as words: "data_wait_seconds" → "data wait"."""
+    """A key without its unit, as words: "data_wait_seconds" → "data wait". A variable of the environment
+    keeps its name."""
+    if key.isupper():
+        return key
     for suffix in ("_bytes_per_second", "_seconds", "_bytes", "_ratio", "_hertz", "_celsius", "_watts", "_s"):
         if key.endswith(suffix) and len(key) > len(suffix):
             key = key.removesuffix(suffix)

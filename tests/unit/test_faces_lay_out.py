@@ -74,6 +74,7 @@ ALLOWED = {
         "privacy.py:owners": "whose things a snapshot holds",
     },
     "cli": {
+        "compare.py:_bar": "whether the reader's own bar is a ratio at all",
         "analyze.py:_bottleneck": "the largest share, by name",
         "compare.py:_exit_code": "the bar the user gave",
         "doctor.py:chosen": "checks by their id",

@@ -36,3 +36,14 @@ def test_a_phase_of_few_steps_has_no_p95() -> None:
 def test_a_column_that_no_rank_fills_is_not_there() -> None:
     ranks = tuple(msgspec.structs.replace(one, overhead_ratio=None) for one in made.run().ranks)
     assert "overhead" in shown() and "overhead" not in shown(msgspec.structs.replace(made.run(), ranks=ranks))
+
+
+def test_stalls_say_how_often_only_if_one_of_them_is_regular() -> None:
+    stalls = tuple(msgspec.structs.replace(one, every_steps=None) for one in made.run().stalls)
+    assert "every … steps" in shown()
+    assert "every … steps" not in shown(msgspec.structs.replace(made.run(), stalls=stalls))
+
+
+def test_what_is_not_known_has_no_place_among_the_facts() -> None:
+    told = shown(msgspec.structs.replace(made.run(), samples_per_second=None, setup_seconds=None))
+    assert "—" not in told.splitlines()[1] and "samples/s ·" not in told

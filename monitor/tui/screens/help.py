@@ -24,7 +24,7 @@ KEYS = {
         ("p", "processes"),
         ("h", "history"),
         ("/", "filter by words"),
-        ("o", "order: worst, number, use, memory, name"),
+        ("o", "another order of the GPUs"),
         ("m", "only yours, or all"),
         ("Space", "pause and continue"),
         ("v", "processes on the overview"),

@@ -6,6 +6,7 @@ The worst come first. If not all fit, the idle ones are folded into one line.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from monitor.language import word
@@ -156,6 +157,9 @@ def _rows(
     cells = [_cells(*entry) for entry in entries]
     columns = [column for column in COLUMNS if column.name != "host" or frame.several]
     layout = chosen(occupied(columns, cells), room.width - 2, gap)
+    if "membar" not in layout:  # whose title names both
+        column, width = layout["memory"]
+        layout["memory"] = replace(column, title="memory"), width
     rows = [_row(layout, *entry, made, gap) for entry, made in zip(entries, cells, strict=True)]
     return Block((heading(layout, gap=gap, lead=1),), (*notes, *rows, *folds))
 

@@ -136,7 +136,7 @@ def hotspots(run: Run, room: Room) -> list[Line]:
 
 
 def configuration(run: Run, room: Room) -> list[Line]:
-    """The configuration, one group per line."""
+    """The configuration, one group per line; not what the probe timed and located, which others show."""
     if not run.config:
         return []
     plain = {key: value for key, value in run.config.items() if not isinstance(value, Mapping | list)}
@@ -144,7 +144,7 @@ def configuration(run: Run, room: Room) -> list[Line]:
     for key, value in run.config.items():
         if isinstance(value, Mapping):
             lines += _group(key, value, room)
-        elif isinstance(value, list) and key != "hotspots":
+        elif isinstance(value, list) and not any(isinstance(one, Mapping) for one in value):
             lines += _group(key, {"": units.value_of(key, value)}, room)
     if run.command:
         lines += _group("command", {"": " ".join(run.command.split())}, room)

@@ -6,6 +6,7 @@ import fcntl
 import os
 import pty
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -74,6 +75,9 @@ def test_a_run_in_a_pipe_says_nothing_into_the_commands_output(tmp_path: Path) -
     answer = gpumon(tmp_path, "run", "--", sys.executable, "-c", TOY, str(tmp_path))
     assert answer.stdout == "".join(f"said {step}\n" for step in range(60))
     assert "\x1b" not in answer.stderr and "gpumon report run-" in answer.stderr
+    shutil.rmtree(tmp_path / "rings")  # only the history is left
+    alone = gpumon(tmp_path)
+    assert "gpumon report last" in alone.stdout and "gpumon demo" not in alone.stdout
 
 
 def _read(terminal: int) -> bytes:
@@ -96,6 +100,10 @@ def _read(terminal: int) -> bytes:
         (("show",), "gpumon show --help"),
         (("doctor", "--nope"), "gpumon doctor --help"),
         (("try",), "gpumon try -- python train.py"),
+        (("--nope",), "there is no option '--nope'"),
+        (("show", "\udcff"), "there is no run"),
+        (("compare", "last", "last"), "A and B are the same run"),
+        (("compare", "last~1", "last", "--fail-below", "-1"), "'-1' is not a number above 0"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_what_was_meant(place: Path, words: tuple[str, ...], said: str) -> None:
@@ -103,6 +111,22 @@ def test_a_mistake_is_one_sentence_and_what_was_meant(place: Path, words: tuple[
     assert answer.returncode == 2 and answer.stdout == ""
     assert said in answer.stderr and answer.stderr.startswith("gpumon: ")
     assert "Traceback" not in answer.stderr and "usage:" not in answer.stderr
+
+
+def test_a_history_that_cannot_be_read_is_named_and_the_answer_given(place: Path) -> None:
+    """What shared memory knows is still shown; nothing is written to the file."""
+    broken = place / "broken.db"
+    broken.write_text("this is no data base")
+    for path, said in ((broken, "cannot be read"), (place / "missing.db", "there is no history")):
+        answer = gpumon(place, "runs", "--store", str(path))
+        assert answer.returncode == 0 and answer.stdout.startswith("run ")
+        assert said in answer.stderr and str(path) in answer.stderr
+    assert broken.read_text() == "this is no data base" and not (place / "missing.db").exists()
+
+
+def test_a_verdict_breaks_between_words(place: Path) -> None:
+    plain = COLOUR.sub("", on_a_terminal(place, 60, "report", "last", "-o", os.devnull))
+    assert max(map(len, plain.splitlines())) <= 60
 
 
 def test_alone_it_says_what_goes_on_and_what_to_do(place: Path) -> None:

@@ -175,3 +175,39 @@ def test_a_report_as_json_is_complete() -> None:
     plain = json.loads(json.dumps(made.dossier(made.ended_as("killed")).as_json()))
     assert plain["sentence"].startswith("Killed")
     assert {"run", "findings", "account", "end", "spread", "readings", "stretches"} <= set(plain)
+
+
+def test_a_hot_line_outside_the_scripts_folder_keeps_room_for_its_code() -> None:
+    spots = [
+        {"file": "/home/ada/work/project/engine/loop.py", "line": 7, "code": "x = f(x)", "seconds": 0.1},
+        {"file": "train.py", "line": 3, "code": "y = g(y)", "seconds": 0.2},
+    ]
+    found = page(made.run(config={"hotspots": spots}))
+    assert "engine/loop.py:7" in found.words and "train.py:3" in found.words
+    assert "/home/ada" not in found.words
+
+
+def test_a_variable_of_the_environment_keeps_its_name() -> None:
+    found = page(made.run(config={"env": {"OMP_NUM_THREADS": "1"}, "cpu_count": 8}))
+    assert "OMP_NUM_THREADS" in found.words and "cpu count" in found.words
+
+
+def test_a_phase_that_neither_run_has_is_no_row() -> None:
+    """GIVEN runs without logging THEN their comparison has no row of zeros for it."""
+    phases = tuple(
+        replace(one, name="logging", mean_seconds=0.0) if at == 0 else one
+        for at, one in enumerate(made.PHASES)
+    )
+    run = made.run(phases=phases)
+    section = (
+        comparison(run, replace(run, id="other")).partition("A step, by phase")[2].partition("</section>")[0]
+    )
+    assert "forward" in section and "logging" not in section
+
+
+def test_a_figure_seen_once_is_no_chart() -> None:
+    windows = made.run().timeline
+    once = tuple(replace(one, rss_bytes=3e9 if at == 1 else None) for at, one in enumerate(windows))
+    always = tuple(replace(one, rss_bytes=3e9) for one in windows)
+    assert "Memory of the process" in page(made.run(timeline=always)).words
+    assert "Memory of the process" not in page(made.run(timeline=once)).words
