@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from monitor.advice.context.run import RunContext
-from monitor.advice.context.work import Work
+from monitor.advice.context.work import VALIDATE, Work
 from monitor.advice.evidence import hot_lines
 from monitor.advice.prediction.gain import Bounds, Outcomes
 from monitor.advice.prediction.step_model import saved
@@ -43,6 +43,7 @@ def check(run: RunContext) -> Advice | None:
     own = [one for one in run.work if one.phase in PHASES and not _is_model(one)]
     if run.lanes is not None:
         own += [one for one in run.work if one.phase == PLAYING and not one.module]
+    own += [one for one in run.work if one.phase == VALIDATE and _makes_data(one)]
     work = max(own, key=run.hot_seconds, default=None)
     if work is None or run.period is None:
         return None
@@ -85,6 +86,12 @@ def _others(pieces: list[Work]) -> str:
     """ " together with 2 further calls", of the same function."""
     more = len(pieces) - 1
     return f" together with {more} further call{'s'[: more > 1]}" if more else ""
+
+
+def _makes_data(work: Work) -> bool:
+    """Between passes without gradients, but for the loss: a sample of what an agent has seen. What changes
+    something, as the environment's next move does, has to be done in its turn."""
+    return work.feeds and work.pure and work.needed == "yes" and not _is_model(work)
 
 
 def _is_model(work: Work) -> bool:
