@@ -48,9 +48,12 @@ class Padding:
 
 
 def _run(ids: Any) -> int:
-    """Columns at the end that all hold the very last number."""
-    others = (ids != ids[0, -1]).any(0).nonzero()
-    return int(ids.shape[1]) - (int(others[-1]) + 1 if len(others) else 0)
+    """Columns at the end that all hold the number most rows end with; 0 if that number is elsewhere, too: it
+    fills a table of flags, or the rows end with a real id."""
+    fills = ids == ids[:, -1].mode().values
+    if not bool((fills[:, 1:] >= fills[:, :-1]).all()):
+        return 0
+    return int(fills.all(0).sum())
 
 
 def _ids(part: Any, torch: Any, depth: int) -> Iterator[Any]:
@@ -58,7 +61,8 @@ def _ids(part: Any, torch: Any, depth: int) -> Iterator[Any]:
     if torch is None or depth < 0:
         return
     if isinstance(part, torch.Tensor):
-        whole = part.dtype in (torch.int64, torch.int32) and part.dim() == 2 and part.device.type == "cpu"
+        plain = part.layout == torch.strided and part.device.type == "cpu" and not part.is_nested
+        whole = plain and part.dtype in (torch.int64, torch.int32) and part.dim() == 2
         if whole and part.shape[0] >= LEAST_ROWS and part.shape[1] >= LEAST_WIDTH:
             yield part
     elif isinstance(part, Mapping):

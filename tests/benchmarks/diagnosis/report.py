@@ -34,6 +34,9 @@ healthy ones are the same with the setting as it should be. First look: scripts 
 not run on before the last change of a rule. Once rules were changed for them, scripts count as old corpus,
 and what was said at the first look stays beside it as it was. A gain within 3 % of the range's ends counts
 as inside. A script whose remedy gains less than 3 % by the wall clock has no cause: it counts as healthy."""
+ROUNDS = """\
+PLACEHOLDER"""
+"""Which rows are of which code; written by hand after each round."""
 FIRST_LOOKS = Path(__file__).with_name("first_looks.json")
 """What was found before any rule was changed for these scripts and libraries; never written anew."""
 
@@ -132,6 +135,8 @@ def page(
         "# Diagnosis: does it name the cause, and does the gain come true?",
         "",
         f"`{COMMAND}`, {date}. {INTRO}",
+        "",
+        ROUNDS,
         "",
         *_table(summary),
         *_older(older, len(results)),

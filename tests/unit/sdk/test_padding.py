@@ -48,6 +48,13 @@ def test_numbers_that_are_no_ids_are_not_looked_at() -> None:
     assert share(torch.zeros(WIDTH, dtype=torch.int64)) is None
 
 
+def test_a_table_of_flags_is_not_padded() -> None:
+    flags = [torch.zeros(ROWS, WIDTH, dtype=torch.int64) for _ in range(2)]
+    flags[0][:, 3:12:2] = 1
+    flags[1][:, 5:32:3] = 1
+    assert share(*flags) is None
+
+
 def test_it_stops_looking() -> None:
     padding = Padding()
     assert padding.looks
