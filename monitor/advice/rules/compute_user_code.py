@@ -33,6 +33,8 @@ INSTEAD = {
 }
 """What a library function does → what to do instead."""
 PHASES = ("other", "between", "forward")
+MOSTLY = 0.5
+"""More than this share of a piece of work is what it is about."""
 PLAYING = "rollout"
 """Where an agent plays: nothing there is part of what is learnt, whatever its results lead to. On a CPU it is
 the environment's work and has to be done; a GPU waits for it."""
@@ -40,7 +42,7 @@ the environment's work and has to be done; a GPU waits for it."""
 
 @rule("compute.user_code", "Own code in the loop")
 def check(run: RunContext) -> Advice | None:
-    own = [one for one in run.work if one.phase in PHASES and not _is_model(one)]
+    own = [one for one in run.work if one.phase in PHASES and not _is_model(one) and not _sleeps(run, one)]
     if run.lanes is not None:
         own += [one for one in run.work if one.phase == PLAYING and not one.module]
     own += [one for one in run.work if one.phase == VALIDATE and _makes_data(one)]
@@ -86,6 +88,12 @@ def _others(pieces: list[Work]) -> str:
     """ " together with 2 further calls", of the same function."""
     more = len(pieces) - 1
     return f" together with {more} further call{'s'[: more > 1]}" if more else ""
+
+
+def _sleeps(run: RunContext, work: Work) -> bool:
+    """Most of it is a sleep, which is a cause of its own, even where the gain is too unsure for a warning."""
+    spot = hot_lines.hottest(run, work)
+    return spot is not None and spot.job == "sleep" and run.hot_seconds(spot) > MOSTLY * run.hot_seconds(work)
 
 
 def _makes_data(work: Work) -> bool:

@@ -92,11 +92,23 @@ def test_a_sample_drawn_between_the_moves_of_an_agent_is_own_code() -> None:
     """GIVEN an agent whose moves are passes without gradients WHEN most of the time between them goes into
     the sample it learns from THEN that is named; the environment's own work is not."""
     phases = LOOP | {"validate": 0.01}
-    drawn = piece("validate", "batch = memory.sample(256)", 0.6, needed="yes", feeds=True, pure=True)
-    found = first(run_of(phases, config={"work": [drawn]}))
+    needed = {"needed": "yes", "feeds": True}
+    drawn = piece("validate", "batch = memory.sample(256)", 0.6, line=9, pure=True, **needed)
+    moved = piece("validate", "seen = world.step(action)", 0.4, line=5, **needed)
+    found = first(run_of(phases, config={"work": [drawn, moved]}))
     assert found.id == "compute.user_code" and "memory.sample" in found.title
-    moved = drawn | {"code": "seen = world.step(action)", "pure": False}
-    assert "compute.user_code" not in [one.id for one in findings(run_of(phases, config={"work": [moved]}))]
+    both = [drawn | {"pure": False}, moved]
+    assert "compute.user_code" not in [one.id for one in findings(run_of(phases, config={"work": both}))]
+
+
+def test_work_that_mostly_sleeps_is_not_called_own_code() -> None:
+    """GIVEN a loop that asks every 20 ms whether a thread is done WHEN how much of a sleep is saved is unsure
+    THEN the sleep is still what is named."""
+    asked = piece("between", "done = wait()", 0.98, line=30, needed="unknown")
+    slept = hot("between", "time.sleep(0.02)", 0.95, line=12, job="sleep", kind="sleep", polls=True, calls=1)
+    slept |= {"piece": ["train.py", 30], "api": "time.sleep"}
+    found = findings(run_of(LOOP | {"between": 0.02}, config={"work": [asked], "hotspots": [slept]}))
+    assert [one.id for one in found if one.id.startswith("compute.")] == ["compute.sleep"]
 
 
 def test_a_copy_may_cost_the_steps_more_than_its_own_time() -> None:
