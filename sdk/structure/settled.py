@@ -93,9 +93,9 @@ class Settled:
 
 def _attributes(method: Function) -> Iterator[str]:
     """Attributes of `self` that a method reads or binds."""
-    for one in ast.walk(method):
-        owned = isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name)
-        if owned and one.value.id == self_name(method):
+    attributes = (one for one in ast.walk(method) if isinstance(one, ast.Attribute))
+    for one in attributes:
+        if isinstance(one.value, ast.Name) and one.value.id == self_name(method):
             yield one.attr
 
 

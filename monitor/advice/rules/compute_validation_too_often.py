@@ -70,7 +70,7 @@ def check(run: RunContext) -> Advice | None:
 
 def _sampled(run: RunContext) -> bool:
     """Whether it is known what is done in this phase."""
-    return any(one.phase == VALIDATE for one in (*run.work, *run.hotspots))
+    return VALIDATE in {*(one.phase for one in run.work), *(one.phase for one in run.hotspots)}
 
 
 def _place(run: RunContext, job: SideJob) -> Work | Hotspot | None:

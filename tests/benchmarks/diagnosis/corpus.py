@@ -121,8 +121,8 @@ SEVENTH = (
     *(Case(script, "", ()) for script in SEVENTH_HEALTHY),
 )  # fmt: skip
 """For the fourth first look: styles that no set had (several files, a registry, a sweep, folds, off-policy
-replay, torch.func, a database, a curriculum). gpumon was not run on them while they were written, and one cause,
-padding, had no rule then. Rules were changed for some after that look."""
+replay, torch.func, a database, a curriculum). gpumon was not run on them while they were written, and one
+cause, padding, had no rule then. Rules were changed for some after that look."""
 
 CASES = (*SEVENTH, *SIXTH, *FIFTH, *FOURTH, *LIBRARIES, *OLD)
 """In the order in which they are measured: those whose first look was last come first. New scripts get
