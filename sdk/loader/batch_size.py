@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from .padding import Padding
+
 if TYPE_CHECKING:
     from ..loop.session import Session
 
@@ -24,6 +26,7 @@ class BatchSize:
         self._path: tuple[Any, ...] | None = None
         self._tokens: tuple[Any, ...] | None = None
         self._last: Any = None
+        self._padding = Padding()
         self.shapes: set[tuple[int, ...]] = set()
         """Shapes seen of the first tensor, without the batch dimension; at most `_MAX_SHAPES`."""
         self.rows: int | None = None
@@ -32,6 +35,7 @@ class BatchSize:
     def of(self, batch: Any) -> tuple[int, int]:
         """(samples, tokens); 0: unknown."""
         try:
+            self._padding.see(batch)
             if self._path is None:
                 self._find(batch)
             samples = self._samples(_follow(batch, self._path).shape) if self._path is not None else 0
@@ -43,8 +47,8 @@ class BatchSize:
 
     @property
     def path(self) -> tuple[Any, ...] | None:
-        """Path to the first tensor, if its length is all there is to count."""
-        return None if self._tokens else self._path
+        """Path to the first tensor, if its length is all there is to look at."""
+        return None if self._tokens or self._padding.looks else self._path
 
     def _samples(self, shape: Any) -> int:
         if shape != self._last:
@@ -64,7 +68,9 @@ class BatchSize:
         """The probe's `shapes` part."""
         if not self.shapes:
             return {"rows": self.rows} if self.rows else None
-        return {"fixed": len(self.shapes) == 1, "distinct": len(self.shapes)}
+        spare = self._padding.share
+        known = {} if spare is None else {"spare": round(spare, 3)}
+        return {"fixed": len(self.shapes) == 1, "distinct": len(self.shapes), **known}
 
 
 def _follow(batch: Any, path: tuple[Any, ...] | None) -> Any:

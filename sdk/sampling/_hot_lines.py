@@ -193,7 +193,8 @@ class HotLines:
         api = api if apis.job(api) else lines.library_call(*place[:2])
         found = self._place(key, spot, phases)
         found["kind"] = _kind(spot, apis.job(api))
-        same = [one for one in frames if self._same(one)]
+        same = [one for one in frames if self._same(one)][-1:]
+        same = same or [one for one in frames if work.settled(one)][:1]
         more = {
             "function": qualified(*frames[0][:3]),
             "inside": spot.most("innermost"),
@@ -202,7 +203,7 @@ class HotLines:
             "api": api,
             "job": apis.job(api),
             "blocking": apis.job(api) in apis.BLOCKING,
-            "constant": qualified(*same[-1][:3]) if same else "",
+            "constant": qualified(*same[0][:3]) if same else "",
             "random": lines.drawn([one[:3] for one in frames]) or apis.draws(api),
             "piece": work.piece_at(spot.main),
             "update": work.is_update(frames[0]),

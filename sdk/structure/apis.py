@@ -93,6 +93,7 @@ _UPDATES = (
     "torch.distributed.scatter*", "torch.manual_seed", "torch.set_default*", "torch.set_rng_state",
     "torch.nn.utils.clip_grad*", "torch.optim.swa_utils.*().*",
 )  # fmt: skip
+_DERIVES = ("torch.autograd.grad", "torch.autograd.functional.*", "torch.func.*", "functorch.*")
 _NO_GRAD = (
     "torch.no_grad*",
     "torch.inference_mode*",
@@ -135,7 +136,13 @@ def _fits(name: str, parts: list[str]) -> bool:
 _BY_JOB = {job: _Names(patterns) for job, patterns in _JOBS.items()}
 _BY_FLAG = {
     flag: _Names(patterns)
-    for flag, patterns in {"random": _RANDOM, "update": _UPDATES, "no_grad": _NO_GRAD, "not": _NOT}.items()
+    for flag, patterns in {
+        "random": _RANDOM,
+        "update": _UPDATES,
+        "no_grad": _NO_GRAD,
+        "not": _NOT,
+        "derives": _DERIVES,
+    }.items()
 }
 
 
@@ -173,6 +180,11 @@ def updates(api: str) -> bool:
 def differentiates(api: str) -> bool:
     """Whether it computes the gradients of a loss."""
     return updates(api) and api.rpartition(".")[2] in ("backward", "manual_backward")
+
+
+def derives(api: str) -> bool:
+    """Whether it computes gradients and returns them."""
+    return _flagged("derives", api)
 
 
 def makes_optimizer(api: str) -> bool:

@@ -21,8 +21,10 @@ from .lines import Lines
 from .loops import guard
 from .places import Path, Place, Seen
 from .reader import Reader
+from .settled import Settled
 from .sites import indented, sites, top
 from .source import Function, Loop, Scope, Source, blocks, read
+from .untrained import untrained
 
 UPDATE_PHASES = ("backward", "optimizer")
 MOST_PIECES = 12
@@ -58,6 +60,7 @@ class Work:
         self._reader = Reader()
         self.lines = Lines(self._reader)
         self.flow = Flow(self._reader)
+        self.settled = Settled(self._reader, self.lines).settled
         self._seen = seen
         self._constant = constant
         self._piece_of: dict[int, Piece] = {}
@@ -151,7 +154,9 @@ class Work:
         steps = [one for one in loops if one[1] in self.flow.spine]
         found = sites(self._reader, sources, steps)
         below = top(sources[0]) if sources else None
-        return {**found, "top": below} if below else found
+        feeding, others = untrained(self.flow, self.lines)
+        more = {"top": below, "made_to_train_on": _place(feeding[0]) if feeding and not others else None}
+        return found | {name: value for name, value in more.items() if value}
 
     def describe(self, piece: Piece, steps: int, phases: dict[str, int]) -> list[dict[str, Any]]:
         """The piece as stored in the meta: one entry for each phase it was seen in."""
@@ -200,12 +205,20 @@ class Work:
             "constant": self._is_constant(piece),
             "random": any(apis.draws(one) for effect in piece.effects for one in effect.apis),
             "carried": any(effect.carries for effect in piece.effects),
+            "pure": not any(effect.changes for effect in piece.effects),
             "feeds": self.flow.feeds(one.node for one in piece.effects),
-            "grad": grad and self.flow.learns(one.node for one in piece.effects),
+            "grad": grad and (self._derives(piece, needed) or self._learns(piece)),
             "blocking": job in apis.BLOCKING,
         }
         found |= {name: True for name, value in flags.items() if value}
         return found | self._edits(piece, found)
+
+    def _learns(self, piece: Piece) -> bool:
+        return self.flow.learns(one.node for one in piece.effects)
+
+    def _derives(self, piece: Piece, needed: str) -> bool:
+        """Whether it takes gradients that the update needs: a pass of its own, as `backward()` is one."""
+        return needed == YES and any(apis.derives(one) for effect in piece.effects for one in effect.apis)
 
     def _records(self, piece: Piece) -> bool:
         """Whether gradients are recorded in a pass of a module, or else anywhere in the piece."""
@@ -247,7 +260,8 @@ class Work:
             return "metrics", jobs["metrics"]
         if needed != NO:
             return "", ""
-        if any(effect.carries & effect.changes for effect in piece.effects):
+        averages = any(effect.carries & effect.changes for effect in piece.effects)
+        if averages and "sync" not in jobs:  # totals of values read out of tensors are no weights
             return "copy", ""
         reads = {name for effect in piece.effects for name in effect.apis} - {"?.append", "builtins.float"}
         if "sync" in jobs and all(apis.job(name) == "sync" for name in reads):
@@ -281,6 +295,10 @@ class Work:
 
     def _constant_functions(self, piece: Piece) -> set[str]:
         return {place.name for path in piece.paths for place in path.own if self._constant(place)}
+
+
+def _place(effect: Effect) -> dict[str, Any]:
+    return {"file": short_path(effect.source.file), "line": effect.node.lineno}
 
 
 def _passes(place: Place) -> bool:

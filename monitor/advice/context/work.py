@@ -73,6 +73,8 @@ class Work:
     random: bool = False
     carried: bool = False
     """Its new value is computed from the old one: a running average, a total."""
+    pure: bool = False
+    """It changes no object: it only makes what it returns."""
     blocking: bool = False
     steps: int = 0
     steps_seen: int = 0
@@ -126,7 +128,10 @@ def work(item: Any) -> Work | None:
         return None
     file = str(item.get("file", ""))
     guard = item.get("guard")
-    flags = ("feeds", "module", "grad", "no_grad", "in_forward", "constant", "random", "carried", "blocking")
+    flags = (
+        *("feeds", "module", "grad", "no_grad", "in_forward"),
+        *("constant", "random", "carried", "pure", "blocking"),
+    )
     return Work(
         phase=str(item.get("phase", "")),
         function=str(item.get("function", "")),

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from monitor.advice.context.run import RunContext
-from monitor.advice.context.work import Work
+from monitor.advice.context.work import VALIDATE, Work
 from monitor.advice.evidence import hot_lines
 from monitor.advice.prediction.gain import Bounds, Outcomes
 from monitor.advice.prediction.step_model import saved
@@ -33,6 +33,8 @@ INSTEAD = {
 }
 """What a library function does → what to do instead."""
 PHASES = ("other", "between", "forward")
+MOSTLY = 0.5
+"""More than this share of a piece of work is what it is about."""
 PLAYING = "rollout"
 """Where an agent plays: nothing there is part of what is learnt, whatever its results lead to. On a CPU it is
 the environment's work and has to be done; a GPU waits for it."""
@@ -40,9 +42,10 @@ the environment's work and has to be done; a GPU waits for it."""
 
 @rule("compute.user_code", "Own code in the loop")
 def check(run: RunContext) -> Advice | None:
-    own = [one for one in run.work if one.phase in PHASES and not _is_model(one)]
+    own = [one for one in run.work if one.phase in PHASES and not _is_model(one) and not _sleeps(run, one)]
     if run.lanes is not None:
         own += [one for one in run.work if one.phase == PLAYING and not one.module]
+    own += [one for one in run.work if one.phase == VALIDATE and _makes_data(one)]
     work = max(own, key=run.hot_seconds, default=None)
     if work is None or run.period is None:
         return None
@@ -85,6 +88,18 @@ def _others(pieces: list[Work]) -> str:
     """ " together with 2 further calls", of the same function."""
     more = len(pieces) - 1
     return f" together with {more} further call{'s'[: more > 1]}" if more else ""
+
+
+def _sleeps(run: RunContext, work: Work) -> bool:
+    """Most of it is a sleep, which is a cause of its own, even where the gain is too unsure for a warning."""
+    spot = hot_lines.hottest(run, work)
+    return spot is not None and spot.job == "sleep" and run.hot_seconds(spot) > MOSTLY * run.hot_seconds(work)
+
+
+def _makes_data(work: Work) -> bool:
+    """Between passes without gradients, but for the loss: a sample of what an agent has seen. What changes
+    something, as the environment's next move does, has to be done in its turn."""
+    return work.feeds and work.pure and work.needed == "yes" and not _is_model(work)
 
 
 def _is_model(work: Work) -> bool:

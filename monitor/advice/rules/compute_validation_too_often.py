@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from monitor.advice.context.hotspot import Hotspot
 from monitor.advice.context.run import RunContext
-from monitor.advice.context.work import Work
+from monitor.advice.context.work import VALIDATE, Work
 from monitor.advice.evidence import frameworks, hot_lines
 from monitor.advice.evidence.side_jobs import SideJob, often, side_job
 from monitor.advice.prediction.gain import Bounds
@@ -39,6 +39,8 @@ def check(run: RunContext) -> Advice | None:
     share = min(job.share, _device_share(run))
     if share < run.policy.validation_share or 0 < job.count < run.policy.side_job_count:
         return None
+    if not _sampled(run) and run.setting("sites", "made_to_train_on") is not None:
+        return None  # what the source shows without gradients is what the loss is computed from
     every, took = job.interval
     now = often(every, "in the loop")
     each = f", {units.seconds(took)} each" if took else ""
@@ -64,6 +66,11 @@ def check(run: RunContext) -> Advice | None:
         gain=SAVED.part_of(job.change, job.most),
         because=f"{units.seconds(job.seconds)} a step is spent on validation now",
     )
+
+
+def _sampled(run: RunContext) -> bool:
+    """Whether it is known what is done in this phase."""
+    return VALIDATE in {*(one.phase for one in run.work), *(one.phase for one in run.hotspots)}
 
 
 def _place(run: RunContext, job: SideJob) -> Work | Hotspot | None:

@@ -214,6 +214,14 @@ CASES: dict[str, tuple[Snapshot, Snapshot]] = {
         snapshot_of(run_of(config={"model": {"dtype": "float64"}})),
         snapshot_of(HEALTHY),
     ),
+    "compute.padding": (
+        snapshot_of(
+            run_of(config={"shapes": {"fixed": True, "spare": 0.6}, "model": {"layers": ["Embedding"]}})
+        ),
+        snapshot_of(
+            run_of(config={"shapes": {"fixed": True, "spare": 0.6}, "model": {"layers": ["Linear"]}})
+        ),
+    ),
     "compute.cpu_float16": (
         snapshot_of(run_of(config={"precision": {"autocast": True, "autocast_dtype": "float16"}})),
         snapshot_of(run_of(config={"precision": {"autocast": True, "autocast_dtype": "bfloat16"}})),

@@ -76,6 +76,51 @@ def test_a_pass_without_gradients_that_the_loss_uses_is_no_validation() -> None:
     assert found.id == "compute.validation_too_often" and found.remedy.effect == "changes_training"
 
 
+def test_a_phase_that_was_never_sampled_is_judged_by_the_source() -> None:
+    """GIVEN passes without gradients every 40 steps, of which no sample tells WHEN the source shows only such
+    that the loss is computed from THEN they are no validation."""
+    stall = Stall("validate", 10, 2.6, 0.3, 40.0, 0.26, 400)
+    phases = LOOP | {"validate": 0.0065}
+    sites = {"sites": {"made_to_train_on": {"file": "train.py", "line": 33}}}
+    assert first(run_of(phases, stalls=(stall,))).id == "compute.validation_too_often"
+    assert first(run_of(phases, config=sites, stalls=(stall,))).id == "healthy.ok"
+    seen = {"work": [piece("validate", "score = evaluate()", 1.0, module=True, no_grad=True)]}
+    assert first(run_of(phases, config=sites | seen, stalls=(stall,))).id == "compute.validation_too_often"
+
+
+def test_a_sample_drawn_between_the_moves_of_an_agent_is_own_code() -> None:
+    """GIVEN an agent whose moves are passes without gradients WHEN most of the time between them goes into
+    the sample it learns from THEN that is named; the environment's own work is not."""
+    phases = LOOP | {"validate": 0.01}
+    needed = {"needed": "yes", "feeds": True}
+    drawn = piece("validate", "batch = memory.sample(256)", 0.6, line=9, pure=True, **needed)
+    moved = piece("validate", "seen = world.step(action)", 0.4, line=5, **needed)
+    found = first(run_of(phases, config={"work": [drawn, moved]}))
+    assert found.id == "compute.user_code" and "memory.sample" in found.title
+    both = [drawn | {"pure": False}, moved]
+    assert "compute.user_code" not in [one.id for one in findings(run_of(phases, config={"work": both}))]
+
+
+def test_work_that_mostly_sleeps_is_not_called_own_code() -> None:
+    """GIVEN a loop that asks every 20 ms whether a thread is done WHEN how much of a sleep is saved is unsure
+    THEN the sleep is still what is named."""
+    asked = piece("between", "done = wait()", 0.98, line=30, needed="unknown")
+    slept = hot("between", "time.sleep(0.02)", 0.95, line=12, job="sleep", kind="sleep", polls=True, calls=1)
+    slept |= {"piece": ["train.py", 30], "api": "time.sleep"}
+    found = findings(run_of(LOOP | {"between": 0.02}, config={"work": [asked], "hotspots": [slept]}))
+    assert [one.id for one in found if one.id.startswith("compute.")] == ["compute.sleep"]
+
+
+def test_a_copy_may_cost_the_steps_more_than_its_own_time() -> None:
+    copied = piece(
+        "between", "best = copy.deepcopy(model.state_dict())", 1.0, job="copy", api="copy.deepcopy"
+    )
+    found = first(run_of(LOOP | {"between": 0.002}, config={"work": [copied | {"carried": True}]}))
+    assert found.id == "compute.state_copies" and found.title.startswith("Model copied every step")
+    own = (sum(LOOP.values()) + 0.002) / sum(LOOP.values())
+    assert found.speedup is not None and found.speedup.likely <= own * 1.05 and found.speedup.high > own * 1.1
+
+
 def test_a_change_under_a_test_for_multiples_keeps_its_word() -> None:
     """GIVEN a save under `if n % 3 == 0:` WHEN it is to come less often THEN at a multiple of 3."""
     guard = {"line": 9, "lines": [[0, "torch.save(state, path)"]], "counter": "n", "within": 3}

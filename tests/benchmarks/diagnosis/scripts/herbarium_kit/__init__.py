@@ -1,0 +1,1 @@
+"""A small classification toolbox: registries, transforms, a runner."""
