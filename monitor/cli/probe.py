@@ -23,18 +23,22 @@ def configure(parser: argparse.ArgumentParser, budget: float = BUDGET) -> None:
         "--probe", action="store_true", help="short delays in random steps, to see which parts are critical"
     )
     parser.add_argument(
-        "--probe-budget", type=float, default=budget, metavar="SHARE",
+        "--probe-budget", type=float, default=None, metavar="SHARE",
         help=f"all delays as a share of the time (default: {budget})",
     )  # fmt: skip
+    parser.set_defaults(usual_budget=budget)
 
 
 def environment(args: argparse.Namespace) -> dict[str, str]:
     """For the command that is run."""
+    budget = args.usual_budget if args.probe_budget is None else args.probe_budget
+    if not 0.0 < budget <= MOST_BUDGET:
+        raise UserError(f"--probe-budget must be above 0 and at most {MOST_BUDGET}, not {budget}")
     if not args.probe:
+        if args.probe_budget is not None:
+            raise UserError("--probe-budget has no effect without --probe", hint="add --probe")
         return {}
-    if not 0.0 < args.probe_budget <= MOST_BUDGET:
-        raise UserError(f"--probe-budget must be above 0 and at most {MOST_BUDGET}, not {args.probe_budget}")
-    return {"GPUMON_TRIAL": json.dumps({"probe": args.probe_budget})}
+    return {"GPUMON_TRIAL": json.dumps({"probe": budget})}
 
 
 def is_missing(args: argparse.Namespace, report: Report) -> bool:

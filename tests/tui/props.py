@@ -266,7 +266,7 @@ POWER = Finding(
 )  # fmt: skip
 HUNG = Finding(
     "trend.hung", "critical", "Hung in backward: no step for 4 min 12 s", run="llama-ft-8f3a21", rank=3, since=NOW - 252, cause="Hung",
-    evidence={"silent_seconds": 252.0, "live_phase": "backward", "steps": 12_431, "usual_step": 0.84},
+    evidence={"silent_seconds": 252.0, "live_phase": "backward", "steps": 12_431, "usual_step_seconds": 0.84},
     remedy=Remedy("In backward: a collective waits for a rank that never arrived; look at the other ranks.", "py-spy dump --pid 4103"),
     why="A deadlocked worker, a collective that one rank never entered or a stuck file system does not resolve itself, and the GPU stays allocated.",
 )  # fmt: skip

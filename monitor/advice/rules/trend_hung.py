@@ -44,7 +44,7 @@ def check(run: RunContext) -> Advice | None:
             "silent_seconds": silent,
             "live_phase": phase,
             "steps": lead.steps,
-            "usual_step": lead.step.p50,
+            "usual_step_seconds": lead.step.p50,
         },
         severity="critical",
         rank=lead.rank if len(run.run.ranks) > 1 else None,

@@ -95,6 +95,7 @@ def _read(terminal: int) -> bytes:
         (("runs", "--jsn"), "did you mean --json?"),
         (("runs", "--limit", "x"), "'x' is not a number of runs"),
         (("status", "--gpus", "4"), "add --source simulated"),
+        (("run", "--probe-budget", "0.1", "--", "true"), "add --probe"),
         (("tui", "--size", "80x24"), "add --screenshot FILE"),
         (("help", "input.no_worker"), "did you mean input.no_workers"),
         (("show",), "gpumon show --help"),
