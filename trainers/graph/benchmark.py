@@ -23,6 +23,7 @@ from sdk import units
 from trainers.datasets import knn
 from trainers.engine import checkpoint
 from trainers.engine.state import WARM_UP_BATCHES
+from trainers.errors import TrainerError, report
 from trainers.graph.data import synthetic_series
 from trainers.graph.options import GraphConfig
 from trainers.graph.recipe import GraphRecipe, graph_of
@@ -132,12 +133,24 @@ def draw(graphs: dict[str, float], models: dict[str, dict[str, float | None]], p
     plt.close(figure)
 
 
+def _check_writable(path: Path) -> None:
+    """Minutes of measuring should not end with a picture that cannot be saved."""
+    try:
+        path.open("ab").close()
+    except OSError as error:
+        raise TrainerError(f"cannot write {path}: {error.strerror}", hint="--out FILE") from error
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="trainers.graph.benchmark", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("graph_benchmark.png"), help="the picture")
     parser.add_argument("--device", default="auto", help="cpu, cuda, auto")
     args = parser.parse_args(arguments)
-    device = cuda.choose_device(args.device)
+    try:
+        device = cuda.choose_device(args.device)
+        _check_writable(args.out)
+    except TrainerError as error:
+        return report(parser.prog, error)
     with tempfile.TemporaryDirectory() as folder:
         graphs = construction(Path(folder))
     models = {

@@ -17,7 +17,7 @@ import numpy as np
 
 from sdk.units import percent
 from trainers.engine import checkpoint
-from trainers.errors import TrainerError, report
+from trainers.errors import EXIT_FAILED, TrainerError, report
 from trainers.sequence.evaluation import extract_attention_importance
 from trainers.sequence.options import SequenceConfig
 from trainers.sequence.recipe import SequenceRecipe
@@ -56,6 +56,15 @@ def draw(importance: np.ndarray, path: Path) -> None:
     plt.close(figure)
 
 
+def _write(importance: np.ndarray, folder: Path) -> None:
+    days = {str(day - len(importance)): round(float(share), 6) for day, share in enumerate(importance)}
+    try:
+        (folder / "attention.json").write_text(json.dumps(days, indent=1) + "\n", encoding="utf-8")
+        draw(importance, folder / "attention.png")
+    except OSError as error:
+        raise TrainerError(f"cannot write to {folder}: {error.strerror}", code=EXIT_FAILED) from error
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="trainers.sequence.attention",
@@ -65,14 +74,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=Path("out"), help="the run's --out")
     parser.add_argument("--device", default="auto", help="cpu, cuda, auto")
     args = parser.parse_args(arguments)
+    folder = args.out / "sequence"
     try:
         importance = importance_of(args.out, args.device)
+        _write(importance, folder)
     except TrainerError as error:
         return report(parser.prog, error)
-    folder = args.out / "sequence"
-    days = {str(day - len(importance)): round(float(share), 6) for day, share in enumerate(importance)}
-    (folder / "attention.json").write_text(json.dumps(days, indent=1) + "\n", encoding="utf-8")
-    draw(importance, folder / "attention.png")
     for day in np.argsort(importance)[::-1][:5]:
         print(f"day {day - len(importance):>4}: {percent(importance[day])} of the attention")
     print(f"written: {folder / 'attention.json'}, {folder / 'attention.png'}")

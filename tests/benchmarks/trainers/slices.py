@@ -99,11 +99,16 @@ class Slices:
         return kept
 
 
+COMMANDS = ("attention", "benchmark", "grid")
+"""Files of the recipes that no training imports."""
+
+
 def fingerprint(recipe: str, settings: object) -> str:
-    """Of all code that decides what is measured; a page may be laid out anew without measuring again."""
+    """Of all code that decides what is measured: not of a recipe's further commands, nor of how a page looks."""
     here, trainers = Path(__file__).parent, ROOT / "trainers"
     folders = [trainers / name for name in ("datasets", "engine", "tuning", recipe)]
-    files = [*trainers.glob("*.py"), *(path for folder in folders for path in folder.glob("*.py"))]
+    files = [*trainers.glob("*.py")]
+    files += [path for folder in folders for path in folder.glob("*.py") if path.stem not in COMMANDS]
     files += [path for path in (trainers / "native").iterdir() if path.suffix in (".py", ".c", ".h")]
     files += [here / f"{name}.py" for name in ("measure", "one", "subject")]
     digest = hashlib.sha256(repr(settings).encode())

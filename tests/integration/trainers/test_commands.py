@@ -178,6 +178,15 @@ def test_the_attention_of_a_run_is_written_as_table_and_plot(tmp_path: Path) -> 
     days = json.loads((tmp_path / "sequence" / "attention.json").read_text())
     assert list(days)[-1] == "-1" and sum(days.values()) == pytest.approx(1, abs=1e-3)
     assert (tmp_path / "sequence" / "attention.png").stat().st_size > 1000
+    (tmp_path / "sequence" / "attention.json").unlink()
+    (tmp_path / "sequence" / "attention.json").mkdir()
+    code, _, err = finish(start(*command))
+    assert code == 1 and "cannot write to" in err and "Traceback" not in err
+
+
+def test_a_picture_that_cannot_be_saved_is_said_before_measuring(tmp_path: Path) -> None:
+    code, _, err = finish(start("-m", "trainers.graph.benchmark", f"--out={tmp_path}"))
+    assert code == 2 and err.startswith("trainers.graph.benchmark: cannot write"), err
 
 
 @pytest.mark.slow
