@@ -104,7 +104,7 @@ COMMANDS = ("attention", "benchmark", "grid")
 
 
 def fingerprint(recipe: str, settings: object) -> str:
-    """Of all code that decides what is measured: not of a recipe's further commands, nor of how a page looks."""
+    """Of all code that decides what is measured: not of a recipe's other commands, nor of a page's looks."""
     here, trainers = Path(__file__).parent, ROOT / "trainers"
     folders = [trainers / name for name in ("datasets", "engine", "tuning", recipe)]
     files = [*trainers.glob("*.py")]
