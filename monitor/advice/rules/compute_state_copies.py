@@ -21,9 +21,10 @@ from monitor.model import units
 AVERAGE_SAVED, COPY_SAVED = Bounds(low=0.65, likely=0.85, high=1.0), Bounds(low=0.75, likely=0.9, high=1.0)
 """Share of the time that is saved: for an average updated in one call, and for a copy made only when it is
 kept. Judgement."""
-COPY_BESIDE = 1.5
+COPY_BESIDE, REST_BESIDE = 1.5, 0.25
 """Nearly the most that copies cost by the wall clock, as a multiple of their own time: fresh memory for all
-weights every step, and cold caches for what follows. 1.2, 1.2 and 1.8 in three scripts."""
+weights every step, and cold caches for what follows (1.2, 1.2 and 1.8 in three scripts). But at most this
+share of what is left of the step. Judgement."""
 IN_OPTIMIZER = ("optimizer",)
 """An optimizer of the user's own may copy in its `step`."""
 
@@ -50,14 +51,18 @@ def check(run: RunContext) -> Advice | None:
         if average
         else "",
         evidence={"copy_share": job.share, "average": average, **hot_lines.evidence(run, job.spot)},
-        gain=AVERAGE_SAVED.part_of(job.change) if average else COPY_SAVED.part_of(job.change, _most(job)),
+        gain=AVERAGE_SAVED.part_of(job.change)
+        if average
+        else COPY_SAVED.part_of(job.change, _most(run, job)),
         because=f"{units.seconds(job.seconds)} of {units.seconds(run.period)} a step is copying",
     )
 
 
-def _most(job: SideJob) -> Change:
+def _most(run: RunContext, job: SideJob) -> Change:
     """The step without the copy and without what it costs the work after it."""
-    return Change(savings=(*job.savings, Saving("*", (COPY_BESIDE - 1.0) * job.seconds, "beside it")))
+    rest = max(0.0, (run.period or 0.0) - job.seconds)
+    beside = min((COPY_BESIDE - 1.0) * job.seconds, REST_BESIDE * rest)
+    return Change(savings=(*job.savings, Saving("*", beside, "beside it")))
 
 
 def _remedy(job: SideJob, average: bool) -> str:

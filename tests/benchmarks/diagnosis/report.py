@@ -40,10 +40,13 @@ programs in styles that no set had, frozen in a commit before gpumon was run on 
 for it, so the programs are old corpus now. Measured anew with the changed rules, quiet, are six of the
 fourth look (lunar_hopper, night_denoiser, grid_load, court_rulings, ok_active, ok_critic), seven of the
 third (shoe_prints, ad_auction, hospital_rounds, cloud_diffusion, gauge_forecast, swing_up, ok_ppo),
-bus_arrivals, tidal_pools and mean_teacher; the other twelve of the fourth look are as that look found
-them. All other rows are older: those of the libraries and of the third look of 2026-11-18, of the code
-of that morning. shoe_prints is named by what its logger does (`compute.logging_too_often`), which is
-right but not the id that was written down before; it counts as a miss. The alarm on `skorch_optimizer
+bus_arrivals, tidal_pools and mean_teacher, and eleven that had no row yet (averaged_weights,
+best_so_far, river_scores, orchard_eval, ok_tabular, ok_vision, ok_lstm, ok_transformer, ok_gan,
+ok_accumulate, ok_graph); after them the high ends of `compute.state_copies` were brought down
+(best_so_far, tidal_pools), which is not measured. The other twelve of the fourth look are as that look
+found them. All other rows are older: those of the libraries and of the third look of 2026-11-18, of the
+code of that morning. shoe_prints is named by what its logger does (`compute.logging_too_often`), which
+is right but not the id that was written down before; it counts as a miss. The alarm on `skorch_optimizer
 --fixed`, a batch of 16, is true: with 128 the same epochs took 5.5 s instead of 11.7, imports included;
 the script was meant to be healthy, so it counts. private_survey and ok_surgery take their gradients from
 `torch.func` and `torch.autograd.grad` alone: without a `backward()` no training is seen, and nothing is

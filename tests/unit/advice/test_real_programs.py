@@ -119,6 +119,8 @@ def test_a_copy_may_cost_the_steps_more_than_its_own_time() -> None:
     assert found.id == "compute.state_copies" and found.title.startswith("Model copied every step")
     own = (sum(LOOP.values()) + 0.002) / sum(LOOP.values())
     assert found.speedup is not None and found.speedup.likely <= own * 1.05 and found.speedup.high > own * 1.1
+    large = first(run_of(LOOP | {"between": 0.009}, config={"work": [copied]})).speedup
+    assert large is not None and large.high / large.low < 2.2, "what is left of the step bounds it"
 
 
 def test_a_change_under_a_test_for_multiples_keeps_its_word() -> None:
