@@ -130,6 +130,10 @@ class KnownOptimizers:
         self._gone(number)
 
 
+def has_gradients(optimizer: Any) -> bool:
+    return any(one.grad is not None for one in _parameters(optimizer))
+
+
 def _parameters(optimizer: Any) -> list[Any]:
     return [parameter for group in optimizer.param_groups for parameter in group["params"]]
 

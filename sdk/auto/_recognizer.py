@@ -25,7 +25,7 @@ from ..loop.session import Session
 from ._manual_updates import HandUpdates
 from ._modules import OutermostModules
 from ._no_grad_passes import PassesWithoutGradients
-from ._optimizers import KnownOptimizers
+from ._optimizers import KnownOptimizers, has_gradients
 from ._setup import SetUp
 
 TRAIN, EVALUATE = 1, 2
@@ -297,6 +297,10 @@ class StepRecognizer(Loop):
             self.modules.missed()
         elif before == OPTIMIZER and self.inside:
             self.recorder.relabel(FORWARD)  # a closure whose model call also went unseen
+        self._trained_on()
+
+    def _trained_on(self) -> None:
+        """The last batch was one to train on."""
         if self.current is not None and self.untrained:
             self.current.role = TRAIN
             self.untrained = False
@@ -325,6 +329,8 @@ class StepRecognizer(Loop):
 
     def optimizer_ended(self, optimizer: Any) -> None:
         """An optimizer has stepped, and this is not the usual case of a training's only one."""
+        if not self.had_backward and has_gradients(optimizer):
+            self._unseen_backward()
         self._first_optimizer()
         self._hear_of_usual_update()
         optimizers = self.optimizers
@@ -342,6 +348,14 @@ class StepRecognizer(Loop):
         self.recorder.mark(BETWEEN)
         self.modules.install()
         self.modules.look()
+
+    def _unseen_backward(self) -> None:
+        """The optimizer has gradients that did not come from `backward()`: from `torch.autograd.grad`, or a
+        transformation of `torch.func`."""
+        if not self.training:
+            self.begin_training()
+        self.backwards += 1
+        self._trained_on()
 
     def _first_optimizer(self) -> None:
         if not self.stepped:

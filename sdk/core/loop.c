@@ -160,7 +160,8 @@ static PyObject *loop_optimizer_ends(Loop *self, PyObject *const *args, Py_ssize
     Core *core = self->core;
     if (!count || !ours(core) || self->inside != id_of(args[0])) Py_RETURN_NONE;
     self->inside = 0;
-    if (self->settled && id_of(args[0]) == self->closer && !self->had_update && !self->learning) {
+    int usual = self->settled && id_of(args[0]) == self->closer && !self->had_update;
+    if (usual && !self->learning && !self->untrained) {
         self->had_update = self->usual_update = 1;
         self->last = self->closer;
         RETURN(mark(core, BETWEEN));

@@ -276,7 +276,8 @@ class Loop:
         if get_ident() != core.thread or self.inside != id(optimizer):
             return
         self.inside = 0
-        if self.settled and id(optimizer) == self.closer and not self.had_update and not self.learning:
+        usual = self.settled and id(optimizer) == self.closer and not self.had_update
+        if usual and not self.learning and not self.untrained:
             self.had_update = self.usual_update = True
             self.last = self.closer
             core.mark(BETWEEN)

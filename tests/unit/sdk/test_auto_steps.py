@@ -285,6 +285,29 @@ def test_many_short_trainings_alike_are_rounds_of_one(auto: Recording) -> None:
     assert [one.header.head for one in auto.runs(loop)] == [6] * 7 + [30]
 
 
+@pytest.mark.parametrize("loader", [True, False], ids=["loader", "no loader"])
+def test_gradients_that_no_backward_pass_has_made(auto: Recording, loader: bool) -> None:
+    """As private and meta learning are written: gradients from `torch.autograd.grad` or `torch.func`, put
+    where the optimizer finds them; a loader made anew for every epoch."""
+
+    def loop() -> None:
+        net = Net()
+        net.optimizer.step()  # without gradients, as before a learning rate is scheduled
+        parameters = list(net.model.parameters())
+        for _ in range(3):
+            batches = DataLoader(tensors(48), batch_size=8) if loader else [(torch.randn(8, 4), None)] * 6
+            for x, _ in batches:
+                found = torch.autograd.grad(net.loss(x), parameters)
+                for parameter, gradient in zip(parameters, found, strict=True):
+                    parameter.grad = gradient / 2
+                net.optimizer.step()
+
+    found = auto(loop)
+    assert found.header.head == 18
+    assert not any(one.phases.get("validate") for one in found.records)
+    assert all(one.phases.get("forward") for one in found.records[2:])
+
+
 def test_optimizers_that_take_turns_are_one_training(auto: Recording) -> None:
     """As soft actor-critic is written: the critic learns in every round, the actor and the temperature twice
     in every other one."""
