@@ -67,6 +67,7 @@ class Statement:
         elif isinstance(target, ast.Attribute) and self._is_self(target.value):
             self._effect.binds.add(self._own(target.attr))
         elif isinstance(target, ast.Attribute | ast.Subscript):
+            self._effect.update |= _gives_gradient(target, value)
             self._effect.changes |= self.roots(target.value)
             self.evaluate(target.value)
             if isinstance(target, ast.Subscript):
@@ -234,6 +235,12 @@ def _outside(summary: Summary, places: set[str], given: dict[str, set[str]], rec
     if any(".self|" in one for one in places):
         found |= receiver
     return found
+
+
+def _gives_gradient(target: ast.Attribute | ast.Subscript, value: ast.expr | None) -> bool:
+    """`parameter.grad = …`: the optimizer takes it from there. None only clears it."""
+    cleared = isinstance(value, ast.Constant) and value.value is None
+    return isinstance(target, ast.Attribute) and target.attr == "grad" and not cleared
 
 
 def _asks_gradients(keyword: ast.keyword) -> bool:

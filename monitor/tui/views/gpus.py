@@ -157,7 +157,7 @@ def _rows(
     cells = [_cells(*entry) for entry in entries]
     columns = [column for column in COLUMNS if column.name != "host" or frame.several]
     layout = chosen(occupied(columns, cells), room.width - 2, gap)
-    if "membar" not in layout:  # whose title names both
+    if "memory" in layout and "membar" not in layout:  # whose title names both
         column, width = layout["memory"]
         layout["memory"] = replace(column, title="memory"), width
     rows = [_row(layout, *entry, made, gap) for entry, made in zip(entries, cells, strict=True)]

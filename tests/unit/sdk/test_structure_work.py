@@ -347,3 +347,35 @@ def test_names_that_look_like_jobs_decide_nothing(tmp_path: Path) -> None:
         two = facts(second, ("between", other.splitlines()[at - 1]))["work"]
         strip = [{key: value for key, value in item.items() if key not in PLAIN} for item in (*one, *two)]
         assert len(strip) == 2 and strip[0] == strip[1]
+
+
+GIVEN = """\
+import torch
+from torch import nn
+
+def summed(gradient, xs):
+    total = 0
+    for x in xs:
+        total = total + gradient(x)
+    return total
+
+for step, xs in enumerate(batches):
+    found = summed(gradient, xs)
+    spread = found.std().item()
+    for parameter, one in zip(model.parameters(), found):
+        parameter.grad = one / len(xs)
+    optimizer.step()
+    for parameter in model.parameters():
+        parameter.grad = None
+"""
+
+
+def test_what_becomes_a_gradient_is_needed(tmp_path: Path) -> None:
+    """GIVEN gradients that are computed and put where the optimizer finds them THEN a step needs them, as it
+    needs what `backward()` does."""
+    file = tmp_path / "private.py"
+    file.write_text(GIVEN)
+    made = piece(file, "total = total +", "found = summed(", phase="forward", update="optimizer.step(")
+    assert made["needed"] == "yes" and made["job"] == "" and "guard" not in made
+    aside = piece(file, "spread = found", phase="forward", update="optimizer.step(")
+    assert aside["needed"] == "no"

@@ -58,8 +58,10 @@ def facts(
     return lines.evaluate()
 
 
-def piece(file: Path, *seen: str, phase: str = "between", modules: bool = False) -> dict[str, Any]:
+def piece(
+    file: Path, *seen: str, phase: str = "between", modules: bool = False, update: str = "backward("
+) -> dict[str, Any]:
     """The piece of work one sampled stack belongs to."""
-    found = facts(file, (phase, *seen), modules=modules)
+    found = facts(file, (phase, *seen), modules=modules, update=update)
     assert len(found["work"]) == 1, found
     return dict(found["work"][0])
