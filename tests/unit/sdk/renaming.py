@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 KEPT = {"a": ("self", "cls"), "b": ("forward", "step", "grad")}
-"""Names the author did not choose: torch calls a module's `forward` and an optimizer's `step`, which takes what a
-parameter's `grad` is."""
+"""Names the author did not choose: torch calls a module's `forward` and an optimizer's `step`, which takes a
+parameter's `grad`."""
 
 
 class _Renamer(ast.NodeTransformer):
