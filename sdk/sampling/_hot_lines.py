@@ -210,6 +210,7 @@ class HotLines:
             "head": lines.is_head(*place[:2]),
             "removable": bool(apis.job(api)) and lines.removable(*place[:2]),
             "fixed": lines.fixed(*place[:2]),
+            "derives": lines.derives(*place[:2]),
             "batchable": _batchable(work.flow, spot.main),
             "in_turn": _in_turn(work.flow, spot.main),
             "once": _once(work.flow, spot.main),

@@ -93,7 +93,14 @@ _UPDATES = (
     "torch.distributed.scatter*", "torch.manual_seed", "torch.set_default*", "torch.set_rng_state",
     "torch.nn.utils.clip_grad*", "torch.optim.swa_utils.*().*",
 )  # fmt: skip
-_DERIVES = ("torch.autograd.grad", "torch.autograd.functional.*", "torch.func.*", "functorch.*")
+_DERIVES = (
+    *("torch.autograd.grad", "torch.autograd.functional.*"),
+    *(
+        f"{module}.{name}*"
+        for module in ("torch.func", "functorch")
+        for name in ("grad", "vjp", "jvp", "jac", "hess")
+    ),
+)
 _NO_GRAD = (
     "torch.no_grad*",
     "torch.inference_mode*",

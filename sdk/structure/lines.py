@@ -39,6 +39,13 @@ class Lines:
         found = [self._api(source, one) for one in calls]
         return next((api for job in apis.ORDER for api in found if apis.job(api) == job), "")
 
+    def derives(self, file: str, line: int) -> bool:
+        """Whether the line takes gradients itself: what it takes is a backward pass of its own."""
+        source = read(file)
+        node = source.statement_at(line) if source else None
+        calls = [one for one in _heads(node) if isinstance(one, ast.Call)] if node is not None else []
+        return source is not None and any(apis.derives(self._api(source, one)) for one in calls)
+
     def _api(self, source: Source, call: ast.Call) -> str:
         names = self._reader.names(source)
         api = names.resolve(call.func, source.scope(call)).api

@@ -83,6 +83,8 @@ class Hotspot:
     in_turn: bool = False
     """Its loop's rounds begin with what the one before has ended with: a decoder that reads its own words."""
 
+    derives: bool = False
+    """It takes gradients: a backward pass of its own, whatever calls it makes."""
     once: bool = False
     """No loop of the user's lies between it and the loop over the steps: many calls are many places."""
 
@@ -175,6 +177,7 @@ def hotspot(item: Any) -> Hotspot | None:
         piece=_piece(item.get("piece")),
         batchable=_piece(item.get("batchable")),
         in_turn=item.get("in_turn") is True,
+        derives=item.get("derives") is True,
         once=item.get("once") is True,
         polls=item.get("polls") is True,
     )

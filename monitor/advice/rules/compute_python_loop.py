@@ -152,8 +152,8 @@ def _loops(run: RunContext, spot: Hotspot) -> bool:
     calls = spot.calls or 0.0
     if calls < LEAST_CALLS or run.hot_seconds(spot) / calls > LONGEST_CALL or spot.job in OTHERWISE:
         return False
-    if spot.once or spot.in_turn:
-        return False  # no loop, or one whose rounds can only be done one after the other
+    if spot.once or spot.in_turn or spot.derives:
+        return False  # no loop, one whose rounds can only be done one after the other, or backward passes
     return spot.kind != "module" or calls > 2 * (run.count("model", "modules") or 0)
 
 

@@ -159,7 +159,7 @@ def test_a_decoder_that_reads_its_own_words_is_not_told_to_do_all_at_once() -> N
     layers = {"model": {"layers": ["LSTMCell", "Linear"], "modules": 4}}
     phases = {"forward": 0.014, "backward": 0.022, "optimizer": 0.001}
     assert first(run_of(phases, config={**layers, "hotspots": [cell]})).id == "compute.python_loop"
-    for fact in ("in_turn", "once"):
+    for fact in ("in_turn", "once", "derives"):
         run = run_of(phases, config={**layers, "hotspots": [cell | {fact: True}]})
         assert "compute.python_loop" not in [one.id for one in findings(run)]
 

@@ -79,3 +79,25 @@ def test_a_line_is_needed_if_one_of_its_statements_is(tmp_path: Path) -> None:
     file.write_text(CROWDED)
     made = piece(file, "y = augment(x); print", phase="other")
     assert made["needed"] == "yes" and made["job"] == "" and "guard" not in made
+
+
+TAKEN = """\
+import torch
+from torch.func import functional_call, grad
+
+def surgery(losses, weights):
+    for loss in losses:
+        found = torch.autograd.grad(
+            loss, weights, retain_graph=True
+        )
+        project(found)
+    out = functional_call(losses, weights)
+    return grad(torch.sin)
+"""
+
+
+def test_who_takes_gradients_makes_a_pass(tmp_path: Path) -> None:
+    file = tmp_path / "taken.py"
+    file.write_text(TAKEN)
+    forget()
+    assert [at for at in range(4, 12) if Lines(Reader()).derives(str(file), at)] == [6, 7, 8, 11]
