@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,9 +72,8 @@ def _truth(truths: list[dict[str, Any]]) -> dict[int, float]:
 def until(late: str, folder: Path) -> Seen:
     """Several attempts: a crowded machine makes a rank late that is not."""
     tries = []
-    for attempt in range(ATTEMPTS):
-        (at := folder / str(attempt)).mkdir()
-        tries.append(watch(late, at))
+    for _ in range(ATTEMPTS):
+        tries.append(watch(late, Path(tempfile.mkdtemp(dir=folder))))
         if tries[-1].close and (tries[-1].first["id"] == "distributed.straggler") == (late != "even"):
             return tries[-1]
     pytest.fail("\n".join(map(str, tries)))
