@@ -182,8 +182,9 @@ def _promise(one: Realised) -> Markup:
     picture = (
         charts.ranged(speedup.low, speedup.likely, speedup.high, one.realised, gain) if speedup else None
     )
+    kept = one.realised is not None
     words = tag("p", tag("code", one.id), f" gone in B{changed}: ", tag("b", f"{promised}{came}"))
-    return tag("div", words, picture, class_="promise")
+    return tag("div", words, picture, class_="promise" if kept else "promise open")
 
 
 def _fates(found: Comparison) -> Iterator[Markup]:

@@ -26,6 +26,11 @@ FLAGS = (
     "--no-first-run",
 )
 DARK = "--blink-settings=preferredColorScheme=0"
+REMEDY = (
+    ("return blurred(self.x[at][None])[0], self.y[at]", "return self.x[at], self.y[at]"),
+    ("    return x\n\n\nif __name__", "    return blurred(x)\n\n\nif __name__"),
+)
+"""What the finding on the first run asks for: the augmentation for a whole batch at once."""
 GPUMON = (sys.executable, "-m", "monitor.cli.main")
 
 
@@ -47,14 +52,22 @@ def main() -> None:
 
 
 def report_pictures(place: Path, environment: dict[str, str]) -> None:
-    shutil.copy(HERE / "train.py", place)
-    for workers in ("0", "1"):
-        call(place, environment, "run", "--name", "pictures", "--", "python", "train.py", workers)
+    script = shutil.copy(HERE / "train.py", place)
+    call(place, environment, "run", "--name", "pictures", "--", "python", "train.py")
+    for before, after in REMEDY:
+        apply(Path(script), before, after)
+    call(place, environment, "run", "--name", "pictures", "--", "python", "train.py")
     call(place, environment, "report", "last~1", "-o", "report.html")
     call(place, environment, "compare", "last~1", "last", "--html", "compare.html")
     picture(place / "report.html", "report.png", (1100, 2100))
     picture(place / "report.html", "report-dark.png", (1100, 1000), DARK)
     picture(place / "compare.html", "report-compare.png", (1100, 1900))
+
+
+def apply(script: Path, before: str, after: str) -> None:
+    text = script.read_text(encoding="utf-8")
+    assert text.count(before) == 1, before
+    script.write_text(text.replace(before, after), encoding="utf-8")
 
 
 def call(place: Path, environment: dict[str, str], *words: str) -> None:

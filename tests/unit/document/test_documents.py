@@ -171,6 +171,15 @@ def test_a_comparison_has_every_part() -> None:
     )
 
 
+def test_only_a_promise_that_was_kept_is_shown_as_one() -> None:
+    """GIVEN a finding that is gone WHEN its remedy was not seen to be applied THEN its line lacks the colour
+    of success."""
+    before, workers = stored.run(config=stored.workers(0)), stored.workers(4)
+    kept = comparison(before, stored.later(rate=180.0, data=0.1, config=workers))
+    other = comparison(before, stored.later(rate=180.0, data=0.1, config=stored.workers(0)))
+    assert 'class="promise"' in kept and 'class="promise open"' in other
+
+
 def test_a_report_as_json_is_complete() -> None:
     plain = json.loads(json.dumps(made.dossier(made.ended_as("killed")).as_json()))
     assert plain["sentence"].startswith("Killed")
