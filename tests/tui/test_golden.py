@@ -9,6 +9,7 @@ import pytest
 from tests.tui.shots import GOLDEN, SHOTS, Shot
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shot", SHOTS, ids=lambda shot: shot.name)
 def test_looks_as_approved(shot: Shot) -> None:
     for path, now in shot.take().items():

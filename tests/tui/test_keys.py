@@ -56,6 +56,7 @@ async def press(pilot: Pilot[None], *keys: str) -> None:
         await pilot.pause()
 
 
+@pytest.mark.slow
 def test_enter_opens_what_the_cursor_is_on_and_escape_goes_back() -> None:
     async def script(pilot: Pilot[None], app: GpumonApp) -> None:
         await press(pilot, "down", "down", "enter")
@@ -82,6 +83,7 @@ def test_help_opens_and_closes() -> None:
     play(staged("eight"), script)
 
 
+@pytest.mark.slow
 def test_at_most_six_keys_in_the_footer() -> None:
     async def script(pilot: Pilot[None], app: GpumonApp) -> None:
         for keys in (
@@ -135,6 +137,7 @@ def test_sixteen_gpus_abreast_move_in_both_directions() -> None:
     play(staged("sixteen"), script, (80, 24))
 
 
+@pytest.mark.slow
 def test_processes_sort_filter_and_tree() -> None:
     async def script(pilot: Pilot[None], app: GpumonApp) -> None:
         await press(pilot, "p")
@@ -156,6 +159,7 @@ def test_processes_sort_filter_and_tree() -> None:
     play(staged("eight"), script)
 
 
+@pytest.mark.slow
 def test_the_overview_is_filtered_ordered_and_narrowed_to_mine() -> None:
     async def script(pilot: Pilot[None], app: GpumonApp) -> None:
         await press(pilot, "slash", *"resnet", "enter")

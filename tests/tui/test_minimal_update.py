@@ -7,6 +7,7 @@ import re
 import statistics
 from typing import Any
 
+import pytest
 from rich.cells import cell_len
 from rich.color import ColorSystem
 from rich.console import Console
@@ -153,6 +154,7 @@ MOVES = (
 )
 
 
+@pytest.mark.slow
 def test_a_move_of_the_selection_repaints_whole_rows() -> None:
     """Also when the rows change their order in the same moment."""
 

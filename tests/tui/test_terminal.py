@@ -110,6 +110,7 @@ def tmux(environment: dict[str, str]) -> Iterator[Tmux]:
     made.close()
 
 
+@pytest.mark.slow
 def test_a_run_is_watched_beside_a_daemon(tmux: Tmux, environment: dict[str, str], tmp_path: Path) -> None:
     """GIVEN a daemon and a starved trainer WHEN keys are pressed THEN the screens lead to the fix."""
     url = f"127.0.0.1:{free_port()}"

@@ -271,6 +271,7 @@ def test_two_trainings_are_two_runs(auto: Recording, loader: bool) -> None:
         assert [one.meta["batch_size"] for one in found] == [4, 6, 8]
 
 
+@pytest.mark.slow
 def test_many_short_trainings_alike_are_rounds_of_one(auto: Recording) -> None:
     """GIVEN federated learning, a copy of the model and a new optimizer for every client WHEN there are many
     THEN they do not become a run each, too short to say anything about."""

@@ -88,6 +88,7 @@ IDENTICAL: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 def test_what_is_called_identical_changes_no_loss(scripts: Scripts) -> None:
     before, after = scripts.run(PLAIN), scripts.run(PLAIN, **IDENTICAL)
     assert {name: one["state"] for name, one in after["knobs"].items()} == {
@@ -103,6 +104,7 @@ def test_what_is_called_rounding_changes_losses_by_rounding(scripts: Scripts) ->
     assert after["losses"] == pytest.approx(before["losses"], rel=1e-3)
 
 
+@pytest.mark.slow
 def test_workers_draw_other_random_numbers(scripts: Scripts) -> None:
     """A data set that draws some: the same number of workers is not identical, and the losses show it."""
     before, after = scripts.run(RANDOM_SAMPLES), scripts.run(RANDOM_SAMPLES, loader__num_workers="1")

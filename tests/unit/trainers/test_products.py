@@ -39,6 +39,7 @@ def test_what_is_slower_here_is_left_off_and_the_losses_stay(
     assert trainer.train_steps(2).losses == pytest.approx(both.train_steps(2).losses, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_a_choice_is_remembered_for_the_machine_and_the_shape(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_cache: Path
 ) -> None:
@@ -60,6 +61,7 @@ def test_a_choice_is_remembered_for_the_machine_and_the_shape(
     assert len(list(own_cache.iterdir())) == 3
 
 
+@pytest.mark.slow
 def test_a_real_measurement_leaves_the_random_numbers_alone(tmp_path: Path) -> None:
     measured, named = make("tcn", tmp_path, products="auto"), make("tcn", tmp_path, products="none")
     for one, two in zip(measured.model.parameters(), named.model.parameters(), strict=True):

@@ -17,6 +17,7 @@ TOLERANCE = {"tcn": 1e-5, "tom500": 2e-3, "reid": 1e-3, "graph": 1e-4, "sequence
 """Relative; other kernels add in a different order. Batch norm and a triplet's arg-max amplify that."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RECIPES)
 def test_all_rungs_train_on_the_same_batches_with_the_same_losses(name: str, tmp_path: Path) -> None:
     # GIVEN one trainer per rung
