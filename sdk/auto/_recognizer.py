@@ -315,6 +315,7 @@ class StepRecognizer(Loop):
         if self._start is None:
             self._remember_start(by_batch=False)
         self.by_hand.updates += 1
+        self.modules.install()
         self._pending.append(self._start)  # type: ignore[arg-type]
         self._start = None
         if self.by_hand.established:
