@@ -207,6 +207,8 @@ class StepRecognizer(Loop):
 
     def _complete(self) -> None:
         """The open record's work is complete."""
+        if not self.stepped:
+            self.modules.install()
         self.count_micro_batches()
         self.recorder.close()
         self._forget_starts()
