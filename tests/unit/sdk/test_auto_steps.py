@@ -297,6 +297,7 @@ def test_an_evaluation_between_updates_by_hand_is_no_forward_pass(auto: Recordin
             model.zero_grad()
             model(torch.randn(8, 4)).square().mean().backward()
             for parameter in model.parameters():
+                assert parameter.grad is not None
                 parameter.data.add_(parameter.grad, alpha=-0.1)
             if number % 10 == 9:
                 model.eval()
