@@ -10,13 +10,14 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 
 def blurred(x: torch.Tensor) -> torch.Tensor:
-    for _ in range(3):
-        x = avg_pool2d(x, 3, 1, 1) + 0.01 * torch.randn_like(x)
+    x = x + 0.01 * torch.randn_like(x)
+    for _ in range(6):
+        x = avg_pool2d(x, 3, 1, 1)
     return x
 
 
 def pictures(count: int) -> tuple[torch.Tensor, torch.Tensor]:
-    x = torch.randn(count, 3, 32, 32)
+    x = torch.randn(count, 3, 16, 16)
     return x, (x.mean((1, 2, 3)) > 0).long()
 
 
@@ -52,7 +53,7 @@ if __name__ == "__main__":
     train = DataLoader(Augmented(2048), batch_size=64, shuffle=True)
     valid = DataLoader(TensorDataset(*pictures(512)), batch_size=64)
     optimizer, criterion = torch.optim.AdamW(model.parameters(), lr=1e-3), nn.CrossEntropyLoss()
-    for _ in range(9):
+    for _ in range(16):
         for x, y in train:
             optimizer.zero_grad()
             loss = criterion(model(prepared(x)), y)
