@@ -48,6 +48,7 @@ def lines_of(source: Still, width: int, height: int) -> tuple[dict[str, int], in
     return dict(zip(names, budget.lines, strict=True)), blanks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scene", SCENES)
 def test_every_size_is_filled_and_never_exceeded(scene: str) -> None:
     source = Still(frame_of(scene))

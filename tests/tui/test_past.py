@@ -77,6 +77,7 @@ def test_the_ledger_shows_on_the_finding() -> None:
     run_script(staged("data-bound", archive=Recorded), script)
 
 
+@pytest.mark.slow
 def test_a_run_is_replayed_with_seek_and_speed() -> None:
     async def script(pilot: Pilot[None], app: StagedApp) -> None:
         await pilot.press("h")
@@ -139,6 +140,7 @@ def test_preferences_survive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert preferences.load() == Preferences()
 
 
+@pytest.mark.slow
 def test_preferences_are_kept_when_the_app_leaves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     app = staged("eight", preferred=preferences.load())

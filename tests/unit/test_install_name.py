@@ -31,6 +31,7 @@ def texts() -> Iterator[tuple[Path, str]]:
             yield path, path.read_text(encoding="utf-8", errors="replace")
 
 
+@pytest.mark.slow
 def test_no_line_installs_the_strangers_package() -> None:
     wrong = [
         f"{path.relative_to(ROOT)}: {found.group(0)}"

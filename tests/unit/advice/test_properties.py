@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -193,6 +194,7 @@ snapshots = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(snapshots, min_size=1, max_size=3))
 def test_no_snapshot_breaks_the_engine(given_snapshots: list[Snapshot]) -> None:
     engine = Engine()

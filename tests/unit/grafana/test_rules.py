@@ -91,6 +91,7 @@ def condition(name: str) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.slow
 def test_a_gpu_has_exactly_one_condition(tmp_path: Path) -> None:
     run = live() | {f'gpumon_gpu_run{{{CARD}, run="r1"}}': "1x60"}
     shared = run | {f'gpumon_gpu_run{{{CARD}, run="r2"}}': "1x60"}

@@ -6,6 +6,7 @@ import struct
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,6 +29,7 @@ places = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(places, words), max_size=12), st.booleans())
 def test_no_word_anywhere_hurts(changes: list[tuple[int, int]], while_followed: bool) -> None:
     with tempfile.TemporaryDirectory() as name:

@@ -93,6 +93,7 @@ print(len(spots.evaluate().result()) > 0)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pure", "samples"), [("0", "3000"), ("1", "30")])
 def test_sampling_generators_that_come_and_go_does_no_harm(pure: str, samples: str) -> None:
     """Frames that yield and return while being sampled: walking them once crashed the process."""

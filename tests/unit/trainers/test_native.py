@@ -150,6 +150,7 @@ WIDE: dict[str, dict[str, int]] = {
 }
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("recipe", WIDE)
 def test_training_gives_the_losses_of_the_naive_rung(recipe: str, tmp_path: Path) -> None:
