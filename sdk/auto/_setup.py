@@ -63,7 +63,7 @@ class SetUp:
     def _noting_the_optimizer(self, original: Any) -> Any:
         make = self._behind(MODEL)(original)
 
-        def call(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        def call(optimizer: Any, /, *args: Any, **kwargs: Any) -> Any:
             self.optimizers.append(weakref.ref(optimizer))
             return make(optimizer, *args, **kwargs)
 

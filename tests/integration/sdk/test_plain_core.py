@@ -16,8 +16,8 @@ from tests.rings import trainer_rings
 
 ROOT = Path(__file__).parents[3]
 TESTS = ("device", *(f"test_{name}.py" for name in (
-    "monitor", "auto", "auto_steps", "auto_phases", "watched_models", "statistics", "ring_growth",
-    "callbacks",
+    "monitor", "auto", "auto_steps", "auto_trainings", "auto_phases", "watched_models", "statistics",
+    "ring_growth", "callbacks",
 )))  # fmt: skip
 AUTO = (
     HEAD
