@@ -14,6 +14,7 @@ def live_candidates(place: Place) -> Iterator[tuple[str, str]]:
     over when its turn comes."""
     yield "anomaly", "off"
     yield "gc.collect", "off"
+    yield "loader.whole_batches", "on"
     yield from (("threads.torch", str(count)) for count in _thread_counts(place))
     yield "optimizer.fused", "on"
     yield "gc.freeze", "on"

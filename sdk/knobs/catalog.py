@@ -17,15 +17,16 @@ from ._optimizer import Foreach, Fused, SetToNone
 from ._precision import Anomaly, CudnnBenchmark, MatmulPrecision, Tf32
 from ._process import Affinity, Allocator, Collect, EmptyCache, Freeze, Threads, Threshold
 from ._side_jobs import LogEvery
+from ._whole_batches import WholeBatches
 from .knob import IDENTICAL, ROUNDING, Knob
 
 KNOBS: dict[str, Knob] = {
     knob.name: knob
     for knob in (
         NumWorkers(), PersistentWorkers(), PrefetchFactor(), PinMemory(), StartMethod(), BatchSize(),
-        NonBlocking(), Fused(), Foreach(), SetToNone(), Threads(), Affinity(), Collect(), Freeze(),
-        Threshold(), Allocator(), EmptyCache(), Anomaly(), MatmulPrecision(), Tf32(), CudnnBenchmark(),
-        ChannelsLast(), Autocast(), Compiled(), LogEvery(),
+        WholeBatches(), NonBlocking(), Fused(), Foreach(), SetToNone(), Threads(), Affinity(), Collect(),
+        Freeze(), Threshold(), Allocator(), EmptyCache(), Anomaly(), MatmulPrecision(), Tf32(),
+        CudnnBenchmark(), ChannelsLast(), Autocast(), Compiled(), LogEvery(),
     )
 }  # fmt: skip
 """Number of workers before what only workers have, and the memory format before the compiler."""

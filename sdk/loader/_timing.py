@@ -128,7 +128,6 @@ class TimedFetcher:
         self._times = times
         self._done = done
         self.collate = TimedCollate(fetcher.collate_fn)
-        self._plain = fetcher.fetch
         self._count = 0
         self.busy = False
 
@@ -140,7 +139,7 @@ class TimedFetcher:
         self._count += 1
         times = self._times
         if self._count % _EVERY and times.batches > ENOUGH and self._done is None:
-            return self._plain(index)
+            return self.fetcher.fetch(index)
         before = _core_times() if times.batches % _CPU_EVERY == 0 else None
         self.collate.began = 0
         self.busy = True

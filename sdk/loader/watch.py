@@ -12,6 +12,10 @@ from .. import ring
 from ._timing import ENOUGH, FetchTimes, TimedFetcher, TimedPin, TimedSampler, clock
 from ._worker import WorkerInit
 from ._worker_rings import WorkerRings
+from .whole_batches import whole_batch_seconds
+
+_MOST_TIMED = 8
+"""Chosen: data sets whose whole batches are timed; a script that makes a new one every epoch pays no more."""
 
 
 def is_dataloader(batches: Any) -> bool:
@@ -37,6 +41,7 @@ class LoaderWatch:
         self._timing = True
         self._ticks = 0
         self._pin: TimedPin | None = None
+        self._whole: dict[tuple[int, int, Any], float | None] = {}
 
     def started(self, loader: Any, make_iterator: Callable[[Any], Any]) -> Any:
         """Create the loader's iterator, with our timing in it."""
@@ -59,6 +64,14 @@ class LoaderWatch:
         iterator = self._iterator()
         if iterator is not None:
             (self._time if wanted else self._untime)(iterator)
+
+    def whole_batch_seconds(self) -> float | None:
+        """What one indexing would take for a batch; timed once for a data set and batch size."""
+        data = self.loader.dataset
+        key = (id(data), len(data), getattr(self.loader.batch_sampler, "batch_size", None))
+        if key not in self._whole and len(self._whole) < _MOST_TIMED:
+            self._whole[key] = whole_batch_seconds(self.loader)
+        return self._whole.get(key)
 
     def _with_workers(self, loader: Any, make_iterator: Callable[[Any], Any]) -> Any:
         """The init function tells workers to record; this works for spawned workers, too."""

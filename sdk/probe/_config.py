@@ -135,6 +135,7 @@ def loader_config(loader: Any, watch: Any) -> dict[str, Any]:
             "dataset_len": lambda: len(loader.dataset),
             "dataset_resident": lambda: True if _is_resident(loader.dataset) else None,
             "start_method": lambda: (context or _default_context()).get_start_method(),
+            "whole_batch_seconds": watch.whole_batch_seconds,
             "has_getitems": lambda: hasattr(loader.dataset, "__getitems__"),
             "iterable": lambda: not hasattr(type(loader.dataset), "__getitem__") or _is_iterable(loader),
             "in_order": lambda: getattr(loader, "in_order", None),

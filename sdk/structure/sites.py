@@ -68,8 +68,8 @@ def _values(bindings: Any, source: Source, scope: Scope, name: str) -> list[ast.
 
 
 def site(source: Source, call: ast.Call) -> dict[str, Any] | None:
-    """A call with its lines, the end of its last argument, and the position of each keyword's value; None if
-    it takes keywords from a mapping or is not plain text."""
+    """A call with its lines, the end of its last argument, the position of each keyword's value and its file's
+    name for torch; None if it takes keywords from a mapping or is not plain text."""
     first, last = call.lineno, call.end_lineno or call.lineno
     lines = source.text_between(first, last)
     plain = len(lines) <= _MOST_LINES and all(one.isascii() and "\t" not in one for one in lines)
@@ -88,6 +88,7 @@ def site(source: Source, call: ast.Call) -> dict[str, Any] | None:
             one.arg: _range(one.value, first, lines) for one in call.keywords if _on_one_line(one.value)
         },
         "positional": [_range(one, first, lines) for one in call.args if _on_one_line(one)],
+        **({"torch": name} if (name := _torch(source)) else {}),
     }
 
 
@@ -112,18 +113,28 @@ def indented(lines: list[str]) -> list[list[Any]]:
 
 def top(source: Source) -> dict[str, Any] | None:
     """The line below a script's imports, and its name for torch; None if it does not import torch."""
-    imports = [one for one in source.tree.body if isinstance(one, ast.Import | ast.ImportFrom)]
+    name = _torch(source)
+    if name is None:
+        return None
+    last = _imports(source)[-1]
+    return {
+        "file": short_path(source.file),
+        "line": (last.end_lineno or last.lineno) + 1,
+        "torch": name,
+    }
+
+
+def _torch(source: Source) -> str | None:
+    """A file's name for torch; None if it imports only parts of it."""
     names = [
         alias.asname or alias.name
-        for one in imports
+        for one in _imports(source)
         if isinstance(one, ast.Import)
         for alias in one.names
         if alias.name == "torch"
     ]
-    if not names:
-        return None
-    return {
-        "file": short_path(source.file),
-        "line": (imports[-1].end_lineno or imports[-1].lineno) + 1,
-        "torch": names[0],
-    }
+    return names[0] if names else None
+
+
+def _imports(source: Source) -> list[ast.Import | ast.ImportFrom]:
+    return [one for one in source.tree.body if isinstance(one, ast.Import | ast.ImportFrom)]

@@ -6,7 +6,7 @@ them as in the file and a program can apply them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from monitor.advice.context.run import RunContext
@@ -47,12 +47,36 @@ def removed(file: str, line: int, code: str) -> str:
     return hunk(file, line, [code], [])
 
 
-def keywords(run: RunContext, site: str, **values: str) -> str:
-    """Sets keyword arguments of a call, replacing existing ones; empty if the call is unknown."""
+def keywords(run: RunContext, site: str, order: Sequence[str] = (), **values: str) -> str:
+    """Sets keyword arguments of a call, replacing what is there (also by position, if the `order` is known);
+    empty if the call is unknown."""
     raw = run.setting("sites", site)
     if not isinstance(raw, Mapping):
         return ""
-    return _rewritten(raw, [_keyword(raw, name, value) for name, value in values.items()])
+    places = arguments(raw, order)
+    return _rewritten(raw, [_keyword(raw, places.get(name), name, value) for name, value in values.items()])
+
+
+def arguments(raw: Mapping[str, Any], order: Sequence[str] = ()) -> dict[str, Any]:
+    """Name → place of each argument that stands on one line; by position only if their order is known."""
+    by_position, by_name = raw.get("positional"), raw.get("keywords")
+    found = dict(zip(order, by_position, strict=False)) if isinstance(by_position, list) else {}
+    return found | (dict(by_name) if isinstance(by_name, Mapping) else {})
+
+
+def text_at(raw: Mapping[str, Any], place: Any) -> str:
+    """What stands at a place of a call; empty if it cannot be known."""
+    known, at = lines(str(raw.get("file", "")), raw), _numbers(place)
+    if known is None or len(at) != len(("row", "column", "width")) or not 0 <= at[0] < len(known.text):
+        return ""
+    row, column, width = at
+    return _texts(known)[row][column : column + width]
+
+
+def text_before(raw: Mapping[str, Any], place: Any) -> str:
+    """What stands before a place, on its line."""
+    at = _numbers(place)
+    return text_at(raw, [at[0], 0, at[1]]) if at else ""
 
 
 def first_argument(run: RunContext, site: str, value: str) -> str:
@@ -78,10 +102,9 @@ def _rewritten(raw: Mapping[str, Any], edits: list[Edit | None]) -> str:
     return hunk(known.file, known.line, old, new)
 
 
-def _keyword(raw: Mapping[str, Any], name: str, value: str) -> Edit | None:
-    present = raw.get("keywords")
-    if isinstance(present, Mapping) and name in present:
-        return _replacing(present[name], value)
+def _keyword(raw: Mapping[str, Any], place: Any, name: str, value: str) -> Edit | None:
+    if place is not None:
+        return _replacing(place, value)
     end = _numbers(raw.get("end"))
     comma = ", " if raw.get("arguments") else ""
     return (end[0], end[1], 0, f"{comma}{name}={value}") if len(end) == len(("row", "column")) else None

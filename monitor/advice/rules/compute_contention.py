@@ -2,8 +2,10 @@
 
 Looks at: CPU of processes outside the run, CPU pressure.
 Why: A training loop launches work from one thread; when that thread waits for a core, the GPU waits too.
-Remedy: move the other jobs, lower their priority, or restrict them to some of the cores.
-Gain: the pressure's share of the time, at most.
+Remedy: move the other jobs, lower their priority, or restrict them to some of the cores; until then, fewer
+    threads.
+Gain: the pressure's share of the time, at most; none is stated where compute threads have too few cores, as
+    they wait for each other and lose more than that.
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ SAVED = Bounds(low=0.0, likely=0.5, high=1.0)
 """Share of the waiting that ends when the others leave. Judgement: a run's own tasks compete, too."""
 MOST_WAITED = 0.5
 """Largest share of the time that waiting for a core can cost, whatever the pressure."""
+ROUNDED = 0.5
+"""A core of which others take less than half still counts as free."""
 LEAST_POINTS = 3
 """Readings over a run that are enough for its median."""
 
@@ -43,19 +47,36 @@ def check(run: RunContext) -> Advice | None:
     if cpu is None or found is None:
         return None
     other, pressure = found
-    waited = min(MOST_WAITED, pressure)
+    waited, left = min(MOST_WAITED, pressure), _threads_left(run, cpu.cores)
     use, wait = ("use", "wait") if run.live else ("used", "waited")
     return Advice(
         title=f"Other processes {use} {units.percent(other)} of all cores; tasks {wait} for a core "
         f"{units.percent(pressure)} of the time",
         remedy="Move the other jobs away, lower their priority (nice), or restrict them to some of the "
-        "cores (taskset).",
+        "cores (taskset)." + (f" {_leaving_cores(left)}" if left else ""),
+        knobs={"threads.torch": str(left)} if left else {},
         avoid="Pinning this run alone: it would share fewer cores with the same others.",
-        effect="identical",
+        effect="rounding" if left else "identical",
         evidence={"other_cpu_ratio": other, "cpu_pressure_ratio": pressure, "cores": cpu.cores},
-        gain=SAVED.of(lambda part: Change(everything=1.0 - part * waited)) if run.reliable else None,
+        gain=SAVED.of(lambda part: Change(everything=1.0 - part * waited))
+        if run.reliable and left is None
+        else None,
         because=f"tasks wait for a core {units.percent(pressure)} of the time",
         severity="warning" if _heavy(run, cpu.cores, other, pressure) else "hint",
+    )
+
+
+def _threads_left(run: RunContext, cores: int) -> int | None:
+    """How many compute threads the others leave room for; None if the run does not have more."""
+    threads, free = run.count("threads", "torch"), max(1, int(cores - run.other_cores + ROUNDED))
+    return free if threads is not None and threads > free and not run.has_cuda else None
+
+
+def _leaving_cores(threads: int) -> str:
+    return (
+        f"Until they are gone, compute on what they leave: torch.set_num_threads({threads}). Threads that "
+        "wait for each other in every operation lose far more than the others take, so nobody can say how "
+        "much."
     )
 
 

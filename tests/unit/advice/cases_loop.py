@@ -41,6 +41,10 @@ CASES: dict[str, tuple[Snapshot, Snapshot]] = {
         snapshot_of(starved(2)),
         snapshot_of(starved(0, [hot("data", "x = x + noise(9)", function="Rows.__getitem__", random=True)])),
     ),
+    "input.rows_one_by_one": (
+        snapshot_of(starved(0, [], dataset_resident=True, whole_batch_seconds=0.002)),
+        snapshot_of(starved(0, [], dataset_resident=True, whole_batch_seconds=0.018)),
+    ),
     "input.too_few_workers": (
         snapshot_of(starved(1, [hot("fetch", "time.sleep(0.01)", kind="sleep")])),
         snapshot_of(starved(0)),

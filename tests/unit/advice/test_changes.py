@@ -10,6 +10,7 @@ import pytest
 from monitor.advice.context.run import RunContext
 from monitor.advice.engine import Engine
 from monitor.advice.evidence import edits, frameworks, loading
+from monitor.advice.evidence.whole_batches import batch_sampler
 from monitor.model.policy import DEFAULT_POLICY
 from tests.integration.advice.changes import apply, is_diff
 from tests.unit.advice import cases_loop, cases_machine
@@ -77,6 +78,40 @@ def test_settings_are_changed_in_the_call_that_sets_them(script: Path) -> None:
     assert "TensorDataset\ntorch.backends.cudnn.benchmark = True\n" in top
 
 
+@pytest.mark.parametrize(
+    ("call", "changed"),
+    [
+        (
+            "DataLoader(data, batch_size=8, shuffle=True, num_workers=0)",
+            "DataLoader(data, batch_size=None, shuffle=False, num_workers=0, "
+            "sampler=torch.utils.data.BatchSampler(torch.utils.data.RandomSampler(data), 8, False))",
+        ),
+        (
+            "torch.utils.data.DataLoader(data, 4 * 2, drop_last=True)",
+            "torch.utils.data.DataLoader(data, None, drop_last=False, sampler=torch.utils.data.BatchSampler("
+            "torch.utils.data.SequentialSampler(data), 4 * 2, True))",
+        ),
+        (
+            "DataLoader(data, sampler=order, batch_size=size)",
+            "DataLoader(data, sampler=torch.utils.data.BatchSampler(order, size, False), batch_size=None)",
+        ),
+        ("DataLoader(data, batch_size=8, shuffle=training)", ""),
+        ("DataLoader(data, batch_size=8, generator=draws)", ""),
+        ("DataLoader(make(data), batch_size=8)", ""),
+        ("DataLoader(data, 8, True, order)", ""),
+        ("DataLoader(data)", ""),
+    ],
+)
+def test_a_loader_of_rows_becomes_one_of_whole_batches(script: Path, call: str, changed: str) -> None:
+    """GIVEN a call WHEN its source shows the order and the size of batches THEN both go to a sampler."""
+    source = SCRIPT.replace("DataLoader(data, batch_size=8, num_workers=0)", call)
+    script.write_text(source)
+    change = batch_sampler(context(facts(script)))
+    assert bool(change) is bool(changed)
+    if change:
+        assert f"loader = {changed}\n" in apply(source, change)
+
+
 def test_a_call_made_at_two_places_is_described_in_words(script: Path) -> None:
     script.write_text(SCRIPT + "other = torch.optim.SGD(model.parameters(), lr=0.1)\n")
     assert edits.keywords(context(facts(script)), "optimizer", fused="True") == ""
@@ -101,7 +136,7 @@ def test_nothing_a_hostile_ring_says_breaks_a_change() -> None:
     ):
         run = context({"sites": {"loader": raw, "threads": raw, "top": raw}})
         assert edits.keywords(run, "loader", a="1") == "" and edits.first_argument(run, "threads", "1") == ""
-        assert edits.inserted(run, "x = 1") == ""
+        assert edits.inserted(run, "x = 1") == "" and batch_sampler(run) == ""
 
 
 def test_a_framework_is_told_its_own_setting() -> None:

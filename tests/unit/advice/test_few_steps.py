@@ -105,6 +105,17 @@ def test_cores_that_others_took_are_said_when_the_run_is_over() -> None:
     assert found["compute.contention"].severity == "warning" and "healthy.ok" not in found
 
 
+def test_threads_that_others_leave_no_core_for_are_too_many() -> None:
+    """GIVEN two threads on two cores WHEN others had most of both THEN fewer are advised, no gain claimed."""
+    engine, live = Engine(), run_of({"forward": 0.05}, config={"threads": {"torch": 2}})
+    for _ in range(4):
+        engine.evaluate(busy(live, 1.0, 0.6))
+    over = msgspec.structs.replace(live, state="ended", ended=NOW)
+    found = {one.id: one for one in engine.evaluate(busy(over, 0.1, 0.0)).findings}["compute.contention"]
+    assert "torch.set_num_threads(1)" in found.remedy.summary and found.remedy.effect == "rounding"
+    assert found.speedup is None and found.remedy.knobs == {"threads.torch": "1"}
+
+
 def test_times_taken_among_neighbours_are_no_cause_of_the_scripts_own() -> None:
     """GIVEN a batch that looks small WHEN others had most of the cores THEN they are the cause."""
     engine = Engine()

@@ -97,6 +97,18 @@ def test_what_is_called_identical_changes_no_loss(scripts: Scripts) -> None:
     assert after["losses"] == before["losses"]
 
 
+def test_whole_batches_are_those_of_the_rows(scripts: Scripts) -> None:
+    """In the loop, and in forked workers, where only the losses can show it."""
+    before = scripts.run(PLAIN)
+    after = scripts.run(PLAIN, loader__whole_batches="on")
+    forked = scripts.run(PLAIN, loader__whole_batches="on", loader__num_workers="2")
+    assert after["knobs"]["loader.whole_batches"]["state"] == "applied"
+    assert after["losses"] == forked["losses"] == before["losses"]
+    kept = scripts.run(RANDOM_SAMPLES, loader__whole_batches="on")
+    assert kept["knobs"]["loader.whole_batches"]["state"] == "waiting"
+    assert kept["losses"] == scripts.run(RANDOM_SAMPLES)["losses"]
+
+
 def test_what_is_called_rounding_changes_losses_by_rounding(scripts: Scripts) -> None:
     before = scripts.run(PLAIN)
     after = scripts.run(PLAIN, optimizer__fused="on", threads__torch="2", precision__matmul_precision="high")

@@ -293,7 +293,7 @@ class Subset(Data):
 def test_samples_are_resident_only_if_no_code_of_the_authors_makes_them(
     data: Any, resident: bool | None
 ) -> None:
-    watch = SimpleNamespace(epochs_started=0, workers_started=0)
+    watch = SimpleNamespace(epochs_started=0, workers_started=0, whole_batch_seconds=lambda: None)
     assert probe.loader_config(DataLoader(data), watch).get("dataset_resident") is resident
 
 
@@ -302,7 +302,7 @@ def test_samples_are_resident_only_if_no_code_of_the_authors_makes_them(
     [(slow_collate, True), (partial(slow_collate), True), (None, False), (torch.stack, None)],
 )
 def test_a_collate_function_is_the_authors_or_a_librarys(collate: Any, own: bool | None) -> None:
-    watch = SimpleNamespace(epochs_started=0, workers_started=0)
+    watch = SimpleNamespace(epochs_started=0, workers_started=0, whole_batch_seconds=lambda: None)
     loader = DataLoader(Data(), collate_fn=collate)
     assert probe.loader_config(loader, watch).get("collate_own") is own
 
