@@ -7,8 +7,8 @@ import time
 from typing import Any
 
 _LOOKS = 5
-"""Chosen: batches taken to time it; tens to hundreds of microseconds each, once a loader. Their median counts:
-a turn of another thread is longer than they are."""
+"""Chosen: batches taken to time it; tens to hundreds of microseconds each, once a loader. Their median
+counts: a turn of another thread is longer than they are."""
 _STRIDE = 7919
 """A prime: rows in an order that caches cannot foresee, without drawing a random number."""
 _MOST_BYTES = 64 << 20

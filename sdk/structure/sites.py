@@ -68,8 +68,8 @@ def _values(bindings: Any, source: Source, scope: Scope, name: str) -> list[ast.
 
 
 def site(source: Source, call: ast.Call) -> dict[str, Any] | None:
-    """A call with its lines, the end of its last argument, the position of each keyword's value and its file's
-    name for torch; None if it takes keywords from a mapping or is not plain text."""
+    """A call with its lines, the end of its last argument, the position of each keyword's value and its
+    file's name for torch; None if it takes keywords from a mapping or is not plain text."""
     first, last = call.lineno, call.end_lineno or call.lineno
     lines = source.text_between(first, last)
     plain = len(lines) <= _MOST_LINES and all(one.isascii() and "\t" not in one for one in lines)
