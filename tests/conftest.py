@@ -71,6 +71,14 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if unwanted and not is_timed(collection_path) else None
 
 
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """What failed among the others and is skipped when run again alone has not passed."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    skipped = reporter.stats.get("skipped") if reporter else None
+    if exitstatus == pytest.ExitCode.OK and session.config.option.lf and skipped:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files that take long come first: if one of them began last, the other processes would wait for it."""
     seconds = durations.recorded()

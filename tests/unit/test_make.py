@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -40,3 +41,16 @@ def test_what_ends_it(part: str, statuses: tuple[int, ...], passes: bool, tmp_pa
     assert (done.returncode == 0) == passes, done.stdout + done.stderr
     calls = (tmp_path / "calls").read_text().splitlines()
     assert len(calls) == len(statuses) and all("--last-failed" in call for call in calls[1:])
+
+
+def test_a_failure_that_is_skipped_when_run_again_has_not_passed(tmp_path: Path) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    (tmp_path / "conftest.py").write_text("from tests.conftest import pytest_sessionfinish\n")
+    command = [sys.executable, "-m", "pytest", "-q", "--last-failed", "-p", "no:xdist", str(tmp_path)]
+    outcomes = []
+    for body in ("assert False", "pytest.skip()", "assert True"):
+        (tmp_path / "test_it.py").write_text(
+            f"import pytest\n\ndef test_one(): {body}\n\ndef test_two(): pass\n"
+        )
+        outcomes.append(subprocess.run(command, cwd=ROOT, capture_output=True).returncode)
+    assert outcomes == [1, 1, 0]

@@ -10,7 +10,7 @@ Gain: step ≈ max(rest, work / workers, all CPU work / cores) instead of rest +
 from __future__ import annotations
 
 from monitor.advice.context.run import RunContext
-from monitor.advice.evidence import frameworks, loading
+from monitor.advice.evidence import batching, frameworks, loading
 from monitor.advice.prediction.gain import Outcomes
 from monitor.advice.prediction.step_model import Change
 from monitor.advice.rule import Advice, rule
@@ -68,7 +68,7 @@ def check(run: RunContext) -> Advice | None:
 def _cheaper(run: RunContext) -> str:
     """Random augmentation cannot be cached, but it can be done for many samples at once."""
     spot = loading.hot_fetch(run)
-    if spot is None or not loading.random_samples(run):
+    if spot is None or not loading.random_samples(run) or not batching.worthwhile(run):
         return ""
     return f" And do the work of {spot.short} for the whole batch at once, with tensor operations."
 

@@ -7,15 +7,15 @@ Why: What `__getitem__` computes is computed again every epoch; done once when t
     sample by sample in Python it costs many times what it costs for a whole batch.
 Remedy: move the hot line (a scaler, a parser, a decoder) out of `__getitem__` into `__init__`, or cache
     its result; augment a whole batch at once with tensor operations.
-Gain: the loader's work without the hot line (augmentation: with half of it), taking overlap with compute into
-    account.
+Gain: the loader's work without the hot line, taking overlap with compute into account. Of augmentation, what
+    a whole batch saves: the fixed cost of each operation on a sample. Where that is little, nothing is said.
 """
 
 from __future__ import annotations
 
 from monitor.advice.context.hotspot import Hotspot
 from monitor.advice.context.run import RunContext
-from monitor.advice.evidence import loading
+from monitor.advice.evidence import batching, loading
 from monitor.advice.prediction.gain import Bounds
 from monitor.advice.prediction.step_model import Change
 from monitor.advice.rule import Advice, rule
@@ -24,7 +24,7 @@ from monitor.model import units
 LOOKUP_SECONDS, LIGHT_SECONDS = 5e-6, 20e-6
 """Cost of a `__getitem__` that only indexes, and the cost below which it is not called slow. An estimate."""
 BATCHED_SAVED = 0.55
-"""Share of random augmentation that is saved by doing it for a whole batch at once. Judgement."""
+"""Most that is saved of random augmentation by doing it for a whole batch at once. Judgement."""
 CLEAR_SHARE, OWN_UNKNOWN = 0.3, 0.85
 """From this share of fetching in the user's own code the sampled share counts; below, the second is
 assumed."""
@@ -55,9 +55,9 @@ def check(run: RunContext) -> Advice | None:
         return None
     if (fetch is None and spot is None) or (fetch is not None and fetch < run.policy.dominant_share):
         return None
-    left = _left(
-        run, fetch if fetch is not None else 1.0, _own_share(run) * (BATCHED_SAVED if drawn else 1.0)
-    )
+    if drawn and not batching.worthwhile(run):
+        return None
+    left = _left(run, fetch if fetch is not None else 1.0, drawn)
     workers = run.workers
     with_workers = f" with {workers} worker{'s'[: workers > 1]}" if workers else ""
     return Advice(
@@ -77,11 +77,9 @@ def check(run: RunContext) -> Advice | None:
             "hot_share_of_loader": spot.share if spot else None,
             "random": drawn,
         },
-        gain=Bounds(
-            low=min(1.0, left + DOUBT_MORE), likely=left, high=max(MOST_GAIN_LEFT, DOUBT_LESS * left)
-        ).of(lambda share: Change(work_left=share)),
+        gain=left.of(lambda share: Change(work_left=share)),
         because=f"loader work falls from {units.seconds(run.model.work)} to about "
-        f"{units.seconds(run.model.work * left)} a batch",
+        f"{units.seconds(run.model.work * left.likely)} a batch",
     )
 
 
@@ -96,11 +94,18 @@ def _own_share(run: RunContext) -> float:
     return min(1.0, own) if own >= CLEAR_SHARE else OWN_UNKNOWN
 
 
-def _left(run: RunContext, fetch: float, own: float) -> float:
-    """Share of the loader's work that remains with ready-made samples: lookup and collating."""
+def _left(run: RunContext, fetch: float, drawn: bool) -> Bounds:
+    """Share of the loader's work that remains: with ready-made samples lookup and collating, with a whole
+    batch's augmentation also its arithmetic."""
     batch, work = run.batch_size or 1, run.model.work
     floor = LOOKUP_SECONDS * batch / work if work > 0 else 0.0
-    return min(1.0, max(LEAST_LEFT, floor, 1.0 - fetch * READY_SAVED * own))
+    saved = fetch * READY_SAVED * _own_share(run) * (BATCHED_SAVED if drawn else 1.0)
+    left = min(1.0, max(LEAST_LEFT, floor, 1.0 - saved))
+    around = Bounds(low=min(1.0, left + DOUBT_MORE), likely=left, high=max(MOST_GAIN_LEFT, DOUBT_LESS * left))
+    if not drawn:
+        return around
+    removed = batching.removable(run)
+    return Bounds(*(max(share, 1.0 - most) for share, most in zip(around, removed, strict=True)))
 
 
 def _remedy(run: RunContext, spot: Hotspot | None) -> str:

@@ -22,10 +22,21 @@ LOOP = {"data": 0.0004, "forward": 0.003, "backward": 0.005, "optimizer": 0.0006
 
 
 def test_random_samples_with_workers_ask_for_batches_not_for_a_cache() -> None:
-    drawn = hot("fetch", "img = img * scale", function="Rows.jitter", random=True)
+    drawn = hot("fetch", "img = img * scale", function="Rows.jitter", random=True, calls=1600.0)
     found = first(starved(2, [drawn]))
     assert found.id == "input.slow_getitem"
     assert "whole batch" in found.remedy.summary and "Rows.jitter" in found.title
+
+
+def test_what_a_whole_batch_saves_is_the_fixed_cost_of_operations() -> None:
+    """GIVEN random samples THEN many light operations are worth a whole batch, a heavy one is not."""
+    gains = []
+    for calls in (32.0, 800.0, 3200.0):
+        line = hot("fetch", "img = blur(img)", function="Rows.jitter", random=True, calls=calls)
+        found = first(starved(2, [line]))
+        assert found.id == ("input.bound" if calls == 32.0 else "input.slow_getitem")
+        gains.append(found.speedup.likely if found.speedup else None)
+    assert gains[0] is None and gains[1] and gains[2] and gains[1] < gains[2]
 
 
 def test_what_is_not_random_in_a_sample_is_still_to_be_cached() -> None:
