@@ -30,7 +30,8 @@ class BatchSize:
         self.shapes: set[tuple[int, ...]] = set()
         """Shapes seen of the first tensor, without the batch dimension; at most `_MAX_SHAPES`."""
         self.rows: int | None = None
-        """What the model takes at once, for a loop whose batches nobody saw."""
+        """What the model takes at once: tells the batch of a loop whose batches nobody saw, and whether a sample
+        has several rows."""
 
     def of(self, batch: Any) -> tuple[int, int]:
         """(samples, tokens); 0: unknown."""
@@ -66,10 +67,12 @@ class BatchSize:
 
     def config(self) -> dict[str, Any] | None:
         """The probe's `shapes` part."""
+        known: dict[str, Any] = {"rows": self.rows} if self.rows else {}
         if not self.shapes:
-            return {"rows": self.rows} if self.rows else None
+            return known or None
         spare = self._padding.share
-        known = {} if spare is None else {"spare": round(spare, 3)}
+        if spare is not None:
+            known["spare"] = round(spare, 3)
         return {"fixed": len(self.shapes) == 1, "distinct": len(self.shapes), **known}
 
 

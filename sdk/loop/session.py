@@ -283,7 +283,7 @@ class Session(NullSession, Listener):
         self._write_meta()
 
     def know_rows(self, rows: int | None) -> None:
-        """How many rows the model takes at once, where no batch was seen."""
+        """How many rows the model takes at once."""
         self._batch.rows = rows
 
     def watch_loader(self, loader: Any) -> None:

@@ -118,7 +118,8 @@ def arithmetic_seconds(run: RunContext) -> float | None:
     kinds = set(map(str, layers))
     if kinds & HEAVY or any(kind.startswith("Embedding") for kind in kinds - {BAG}):
         return None
-    seconds = FLOPS_PER_PARAMETER * parameters * (run.batch_size or 1) / run.policy.cpu_flops
+    rows = max(run.batch_size or 1, run.count("shapes", "rows") or 1)
+    seconds = FLOPS_PER_PARAMETER * parameters * rows / run.policy.cpu_flops
     little = LITTLE * (run.seconds("forward") + run.seconds("backward"))
     return seconds if BAG not in kinds or seconds <= little else None
 

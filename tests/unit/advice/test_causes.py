@@ -223,6 +223,17 @@ def test_a_small_batch_of_a_loop_without_a_loader_is_named_by_the_rows_its_modul
     assert 2.0 < found.speedup.likely < played
 
 
+def test_samples_of_many_rows_are_no_small_batch() -> None:
+    phases = {"forward": 0.0075, "backward": 0.012, "optimizer": 0.001}
+    model = {"layers": ["Linear", "ReLU"], "parameters": 2_600_000}
+
+    def found(rows: int) -> bool:
+        run = run_of(phases, config={"shapes": {"rows": rows}, "model": model}, batch_size=16)
+        return any(one.id == "compute.small_batch" for one in findings(run))
+
+    assert [found(rows) for rows in (16, 256)] == [True, False]
+
+
 def test_a_loop_of_gru_cells_is_no_alarm_on_a_cpu_where_nothing_is_faster() -> None:
     def found(cell: str) -> Finding:
         loop = looped("h = self.cell(x, h)", "forward", 0.012, calls=80, kind="module")

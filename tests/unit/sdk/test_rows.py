@@ -1,4 +1,4 @@
-"""The batch of a loop without a loader: said only where it is certain."""
+"""How many rows the model takes at once: said only where it is certain."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 import torch
 from torch import nn
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, TensorDataset
 
 from tests.unit.sdk.loops import Net, Recording, tensors
 
@@ -56,6 +56,11 @@ def from_a_loader(net: Net) -> None:
         net.step(x, y)
 
 
+def several_rows_a_sample(net: Net) -> None:
+    for (x,) in DataLoader(TensorDataset(torch.randn(8 * STEPS, 6, 4)), batch_size=8):
+        net.step(x.flatten(0, 1))
+
+
 @pytest.mark.parametrize(
     ("loop", "rows"),
     [
@@ -65,7 +70,8 @@ def from_a_loader(net: Net) -> None:
         (sequences, None),
         (tokens, 18),
         (other_rows, None),
-        (from_a_loader, None),
+        (from_a_loader, 4),
+        (several_rows_a_sample, 48),
     ],
 )
 def test_rows_are_told_where_every_module_takes_as_many_once(
