@@ -30,8 +30,8 @@ class BatchSize:
         self.shapes: set[tuple[int, ...]] = set()
         """Shapes seen of the first tensor, without the batch dimension; at most `_MAX_SHAPES`."""
         self.rows: int | None = None
-        """What the model takes at once: tells the batch of a loop whose batches nobody saw, and whether a sample
-        has several rows."""
+        """What the model takes at once. It tells the batch of a loop whose batches nobody saw, and whether a
+        sample has several rows."""
 
     def of(self, batch: Any) -> tuple[int, int]:
         """(samples, tokens); 0: unknown."""
