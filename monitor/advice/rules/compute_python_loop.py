@@ -4,7 +4,7 @@ Looks at: a user line in forward, loss or loop that runs many times per step and
 Why: Every tensor operation costs microseconds of overhead whatever its size; hundreds of tiny ones in a
     Python loop cost more than one large one.
 Remedy: replace the loop with one batched operation (a fused RNN instead of a cell per time step,
-    broadcasting, `torch.vmap`).
+    broadcasting, `torch.vmap`; gradients of one sample after the other by `vmap` of `torch.func.grad`).
 Gain: most of the loop's time, depending on how often it runs.
 """
 
@@ -15,7 +15,7 @@ from dataclasses import replace
 from monitor.advice.context.hotspot import Hotspot
 from monitor.advice.context.run import RunContext
 from monitor.advice.evidence import hot_lines
-from monitor.advice.evidence.compute_cost import model_seconds
+from monitor.advice.evidence.compute_cost import arithmetic_seconds, model_seconds
 from monitor.advice.prediction.gain import Bounds, Outcomes
 from monitor.advice.prediction.step_model import Change, Saving, scaled
 from monitor.advice.rule import Advice, rule
@@ -33,6 +33,8 @@ LONGEST_CALL = 300e-6
 """Seconds per call: beyond this the call is work, not overhead."""
 RECORDED = 0.3
 """A backward of at least this share of the loop's time includes the loop's operations."""
+MOST_COMPUTING = 0.1
+"""Share of such a loop that arithmetic may take: beyond it, rounds cost what they compute. Judgement."""
 CELLS = ("LSTMCell", "GRUCell", "RNNCell")
 """Layers that process one time step; torch has a version of each for a whole sequence."""
 OTHERWISE = ("shuffle", "process", "network", "hash", "sort", "log", "file", "save", "plot", "sleep", "gc")
@@ -51,6 +53,8 @@ LEFT_CALLS = 12.0
 """A loop of n operations becomes about this many: 12 / (n + 12) of it remains. Judgement."""
 LEAST_PART, MOST_SAVED = 0.93, 0.99
 """The lowest saving relative to the likely one; and the largest saving of the whole loop."""
+FEWER = 0.5
+"""What remains of gradients taken at once, at the least, relative to the likely remainder. Judgement."""
 
 
 @rule(
@@ -58,7 +62,7 @@ LEAST_PART, MOST_SAVED = 0.93, 0.99
 )
 def check(run: RunContext) -> Advice | None:
     found = hot_lines.blocks(run, *PHASES)
-    found = [spot for spot in (*found, *_played(run)) if _loops(run, spot)]
+    found = [spot for spot in (*found, *_together(run, PLAYING)) if _loops(run, spot)] + _gradients(run)
     spot = max(found, key=run.hot_seconds, default=None)
     if spot is None or run.period is None:
         return None
@@ -87,16 +91,31 @@ def check(run: RunContext) -> Advice | None:
     )
 
 
-def _played(run: RunContext) -> list[Hotspot]:
-    """Loops in which an agent plays and whose rounds do not need one another: the heaviest line of each, with
-    the share of all its lines."""
-    groups: dict[tuple[str, int], list[Hotspot]] = {}
+def _together(run: RunContext, *phases: str) -> list[Hotspot]:
+    """Loops whose rounds do not need one another: the heaviest line of each, with the share of all lines."""
+    groups: dict[tuple[str, str, int], list[Hotspot]] = {}
     for spot in run.hotspots:
-        if spot.phase == PLAYING and spot.batchable:
-            groups.setdefault(spot.batchable, []).append(spot)
+        if spot.phase in phases and spot.batchable:
+            groups.setdefault((spot.phase, *spot.batchable), []).append(spot)
     shares = [min(1.0, sum(spot.share for spot in lines)) for lines in groups.values()]
     heaviest = [max(lines, key=lambda spot: spot.share) for lines in groups.values()]
     return [replace(spot, share=share) for spot, share in zip(heaviest, shares, strict=True)]
+
+
+def _gradients(run: RunContext) -> list[Hotspot]:
+    """Loops that take the gradients of one sample after the other, of a model so small that a round is mostly
+    the fixed cost of its operations."""
+    passes = arithmetic_seconds(run)
+    found = [spot for spot in _together(run, *PHASES) if spot.derives and (spot.calls or 0.0) >= LEAST_CALLS]
+    if passes is None or run.has_cuda:
+        return []
+    batch = run.batch_size or 1
+    computing = [passes * max(1.0, (spot.calls or 0.0) / batch) for spot in found]
+    return [
+        spot
+        for spot, seconds in zip(found, computing, strict=True)
+        if seconds <= MOST_COMPUTING * run.hot_seconds(spot)
+    ]
 
 
 def _gone(run: RunContext, spot: Hotspot, calls: float) -> Bounds:
@@ -106,7 +125,8 @@ def _gone(run: RunContext, spot: Hotspot, calls: float) -> Bounds:
     if spot.kind == "module" or _over_cells(run, spot):
         return GRU_SAVED if _cells(run) == {"GRUCell"} and not run.has_cuda else FUSED_SAVED
     likely = 1.0 - 1.0 / (1.0 + calls / LEFT_CALLS)
-    return Bounds(low=LEAST_PART * likely, likely=likely, high=max(likely, MOST_SAVED))
+    most = 1.0 - (1.0 - likely) * FEWER if spot.derives else max(likely, MOST_SAVED)
+    return Bounds(low=LEAST_PART * likely, likely=likely, high=most)
 
 
 def _cells(run: RunContext) -> set[str]:
@@ -131,14 +151,16 @@ def _instead(run: RunContext, spot: Hotspot) -> str:
         return " (one call of the model for all of them)"
     if _over_cells(run, spot):
         return " (`nn.LSTM` / `nn.GRU` take a whole sequence in one call)"
+    if spot.derives:
+        return " (`torch.func.vmap` of `torch.func.grad` takes all gradients at once)"
     if spot.kind == "module":
         return ""
     return " (broadcasting, `torch.cdist`, indexing with a mask, `torch.vmap`)"
 
 
 def _in_turn(run: RunContext, spot: Hotspot) -> str:
-    """What to do where rounds cannot be batched; a recurrent layer has its own answer."""
-    if _over_cells(run, spot) or spot.phase == PLAYING:
+    """What to do if rounds cannot be batched, where nobody knows; a recurrent layer has its own answer."""
+    if _over_cells(run, spot) or spot.phase == PLAYING or spot.derives:
         return ""
     return (
         " If each round needs the one before it, as the moves of an agent do: go through several in "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
+from typing import Any
 
 import msgspec
 
@@ -221,6 +222,19 @@ def test_a_small_batch_of_a_loop_without_a_loader_is_named_by_the_rows_its_modul
     factor = found.evidence["suggested_batch_size"] / 4
     played = factor * sum(phases.values()) / (factor * phases["rollout"])
     assert 2.0 < found.speedup.likely < played
+
+
+def test_gradients_of_one_sample_after_the_other_are_a_loop_if_the_model_is_small() -> None:
+    def found(parameters: int, **where: Any) -> list[Finding]:
+        loop = looped("g = one(p, x)", "forward", 0.018, calls=48, derives=True, **where)
+        model = {"modules": 5, "layers": ["Linear"], "parameters": parameters}
+        run = msgspec.structs.replace(loop, config=loop.config | {"model": model}, batch_size=48)
+        return [one for one in findings(run) if one.id == "compute.python_loop"]
+
+    at_once = {"batchable": ["train.py", 6]}
+    [small] = found(30_000, **at_once)
+    assert "vmap" in small.remedy.summary and small.speedup is not None and small.speedup.likely > 2.0
+    assert not found(30_000) and not found(3_000_000, **at_once)
 
 
 def test_samples_of_many_rows_are_no_small_batch() -> None:
