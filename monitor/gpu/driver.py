@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import _ctypes
 import ctypes
-from dataclasses import dataclass
 from pathlib import Path
 
 import pynvml
+from msgspec import Struct
 
 from monitor.gpu.calls import find_function, require
 
@@ -27,15 +27,13 @@ REASONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Versions:
+class Versions(Struct, frozen=True):
     driver: str | None = None
     cuda: str | None = None
     nvml: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(Struct, frozen=True):
     """What a successful start found."""
 
     versions: Versions

@@ -6,9 +6,10 @@ does; what a card does not answer is None; simulated readings are marked as such
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
+
+from msgspec import Struct
 
 from monitor.model.errors import UserError
 from monitor.model.gpu import Gpu, Source
@@ -21,8 +22,7 @@ Kind = Literal["auto", "nvml", "simulated", "none"]
 MAX_SIMULATED_GPUS = 256
 
 
-@dataclass(frozen=True, slots=True)
-class GpuReadings:
+class GpuReadings(Struct, frozen=True):
     """What one tick returned: the state of the source itself, and every GPU it knows."""
 
     source: Source
