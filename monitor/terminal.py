@@ -7,7 +7,6 @@ a program reads it.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sys
 import textwrap
@@ -15,10 +14,11 @@ from collections.abc import Iterator, Sequence
 from typing import TextIO
 
 from monitor.language import cells, said, word
+from sdk.patterns import later
 
 NARROWEST = 40
 GAP = "  "
-UNITS = re.compile(
+UNITS = later(
     r"(?<=\d) (?=(?:µs|ms|s|min|h|d|[KMGT]?i?B)\b|%)|(?<=\d min) (?=\d+ s)|(?<=\d h) (?=\d+ min)"
     r"|(?<=\d) (?=\([\d.]+–)"
 )

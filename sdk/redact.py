@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from .patterns import later
+
 HIDDEN = "***"
 
 _SECRET_WORDS = frozenset(
@@ -14,22 +16,22 @@ _SECRET_WORDS = frozenset(
 )  # fmt: skip
 """Parts of an option's or variable's name that make its value a secret. Only whole parts count:
 `--max-tokens`, `--tokenizer` and `--monkey` have none."""
-_NAME = re.compile(r"[-+~]{0,2}[A-Za-z][\w.:/-]*")
-_PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_NAME = later(r"[-+~]{0,2}[A-Za-z][\w.:/-]*")
+_PARTS = later(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 """The same for `api_key`, `api-key`, `apiKey` and `API_KEY`."""
-_LOGIN_IN_URL = re.compile(r"""(?<=://)[^/?#\s"']+(?=@)""")
+_LOGIN_IN_URL = later(r"""(?<=://)[^/?#\s"']+(?=@)""")
 """Up to the last @: a password may contain one."""
-_SECRET_IN_URL = re.compile(
+_SECRET_IN_URL = later(
     r"([?&](?:[\w.-]*[_.-])?(?:key|token|secret|password|signature|sig|auth)=)[^&#\s]+", re.IGNORECASE
 )
-_TOKEN = re.compile(
+_TOKEN = later(
     r"\b(?:hf_|sk-|pk-|rk_|gh[opsur]_|github_pat_|glpat-|xox[abpr]-|AKIA|ASIA|ya29\.|npm_|pypi-|dckr_pat_)"
     r"[\w-]{10,}|\beyJ[\w-]{10,}\.[\w-]{10,}(?:\.[\w-]+)?"
 )
 """Tokens recognizable by their prefix: of model hubs, code forges, clouds, and web tokens."""
-_IN_QUOTES = re.compile(r"""([A-Za-z_][\w.-]*)(["']?\s*[=:]\s*)(["'])([^"']+)\3""")
+_IN_QUOTES = later(r"""([A-Za-z_][\w.-]*)(["']?\s*[=:]\s*)(["'])([^"']+)\3""")
 """`token="…"` in code, `"token": "…"` in JSON."""
-_BEARER = re.compile(r"((?:authorization\s*:\s*)?(?:bearer|basic)\s+)\S+", re.IGNORECASE)
+_BEARER = later(r"((?:authorization\s*:\s*)?(?:bearer|basic)\s+)\S+", re.IGNORECASE)
 
 
 def redact(words: Sequence[str]) -> list[str]:

@@ -8,12 +8,11 @@ may.
 from __future__ import annotations
 
 import argparse
-import difflib
 import importlib
 import keyword
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import ModuleType
 from typing import NoReturn
 
@@ -85,14 +84,24 @@ class Parser(argparse.ArgumentParser):
 
     def _meant(self, message: str) -> str:
         """The closest match to an option that does not exist; the dashes are no likeness."""
+        if "unrecognized" not in message:
+            return ""
         unknown = [word.partition("=")[0][2:] for word in message.split() if word.startswith("--")]
         known = [option[2:] for option in self._option_string_actions if option.startswith("--")]
-        near = [f"--{one}" for word in unknown for one in difflib.get_close_matches(word, known, 1)]
-        return f"did you mean {', '.join(near)}?" if near and "unrecognized" in message else ""
+        near = [f"--{one}" for word in unknown for one in _alike(word, known)]
+        return f"did you mean {', '.join(near)}?" if near else ""
+
+
+def _alike(word: str, known: Iterable[str]) -> list[str]:
+    """The one that was probably meant, if any."""
+    from difflib import get_close_matches  # only after a mistake
+
+    return get_close_matches(word, list(known), 1)
 
 
 def build_parser(command: str | None) -> argparse.ArgumentParser:
-    """The parser, with the options of `command` only, so that the other modules stay unimported."""
+    """The parser: with `command` and its options only, so that the other modules stay unimported; with all
+    commands, but without their options, if there is no such command."""
     parser = Parser(
         prog="gpumon",
         formatter_class=Formatter,
@@ -102,12 +111,15 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"gpumon {__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, title="commands")
+    if command in COMMANDS:
+        text = COMMANDS[command]
+        sub = subparsers.add_parser(command, help=text, description=text)
+        module = _module(command)
+        module.configure(sub)
+        sub.set_defaults(entry=module.run)
+        return parser
     for name, text in COMMANDS.items():
-        sub = subparsers.add_parser(name, help=text, description=text)
-        if name == command:
-            module = _module(name)
-            module.configure(sub)
-            sub.set_defaults(entry=module.run)
+        subparsers.add_parser(name, help=text, description=text)
     return parser
 
 
@@ -119,7 +131,7 @@ def _parsed(arguments: list[str]) -> argparse.Namespace:
             f"there is no option {chosen!r}", hint="the command comes first: gpumon COMMAND --help"
         )
     if not chosen.startswith("-") and chosen not in COMMANDS:
-        near = difflib.get_close_matches(chosen, COMMANDS, 1)
+        near = _alike(chosen, COMMANDS)
         hint = f"did you mean gpumon {near[0]}?" if near else "gpumon --help lists the commands"
         raise UserError(f"there is no command {chosen!r}", hint=hint)
     args, unknown = build_parser(chosen).parse_known_args(arguments)

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import _ctypes
 import ctypes
-from dataclasses import dataclass
 from pathlib import Path
 
 import pynvml
+from msgspec import Struct
 
+from monitor.gpu.awaited import NOT_FOUND
 from monitor.gpu.calls import find_function, require
 
 PROC_GPUS = Path("/proc/driver/nvidia/gpus")
-FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 
 REASONS = {
-    pynvml.NVML_ERROR_LIBRARY_NOT_FOUND: "The NVML library (libnvidia-ml.so.1) was not found: install the "
-    "NVIDIA driver, or start the container with its GPUs (docker run --gpus all).",
+    pynvml.NVML_ERROR_LIBRARY_NOT_FOUND: NOT_FOUND,
     pynvml.NVML_ERROR_DRIVER_NOT_LOADED: "The NVIDIA driver is not loaded: run nvidia-smi as root or "
     "modprobe nvidia to load it.",
     pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH: "The NVIDIA driver and its library are of different versions: "
@@ -27,15 +26,13 @@ REASONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Versions:
+class Versions(Struct, frozen=True):
     driver: str | None = None
     cuda: str | None = None
     nvml: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(Struct, frozen=True):
     """What a successful start found."""
 
     versions: Versions

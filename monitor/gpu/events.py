@@ -7,18 +7,17 @@ for the GPU it names, whichever set it arrives in.
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass, field
 from typing import Any
 
 import pynvml
+from msgspec import Struct, field
 
 from monitor.gpu.calls import ABSENT_CODES, RETRY_ABSENT, check, find_function
 
 MOST_PER_TICK = 64
 
 
-@dataclass(slots=True)
-class XidLog:
+class XidLog(Struct):
     """What one GPU has reported since the daemon started; outlives handles and driver reloads."""
 
     counts: dict[str, int] = field(default_factory=dict)
@@ -30,8 +29,7 @@ class XidLog:
         self.last, self.last_time = code, wall
 
 
-@dataclass(slots=True)
-class XidLogs:
+class XidLogs(Struct):
     """The logs of all GPUs, and which handle belongs to which."""
 
     by_uuid: dict[str, XidLog] = field(default_factory=dict)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import pynvml
+from msgspec import Struct
 
 from monitor.gpu.calls import ABSENT_CODES, RETRY_ABSENT, Values, bare, check, find_function
 from monitor.gpu.condition import RECOVERY_ACTIONS
@@ -62,8 +62,7 @@ class WideRate(Rate):
         return rate if value > 0xFFFFFFFF else None
 
 
-@dataclass(slots=True)
-class Field:
+class Field(Struct):
     """One field value: where it goes, and how the raw number and its time (seconds) are converted."""
 
     field: int

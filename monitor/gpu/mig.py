@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
 from typing import Any
 
 import pynvml
+from msgspec import Struct
 
 from monitor.gpu.calls import RETRY_ABSENT, check, find_function, text
 from monitor.model.gpu import MigInstance
@@ -14,8 +14,7 @@ from monitor.model.gpu import MigInstance
 MODE_PERIOD = 5.0
 
 
-@dataclass(slots=True)
-class _Instance:
+class _Instance(Struct):
     """A handle with the fixed facts about its instance."""
 
     handle: Any

@@ -15,6 +15,7 @@ from typing import Literal
 import msgspec
 
 from monitor.gpu import driver
+from monitor.gpu.awaited import FIRST_PAUSE, LONGEST_PAUSE
 from monitor.gpu.calls import DriverGone, NvmlFailure
 from monitor.gpu.device import Device, free
 from monitor.gpu.events import XidLogs
@@ -63,7 +64,7 @@ class NvmlSource:
         self._detail: str | None = None
         self._starting: Job | None = None
         self._retry_at = 0.0
-        self._pause = driver.FIRST_PAUSE
+        self._pause = FIRST_PAUSE
         self._rescan_at = 0.0
         self._restart_at = 0.0
         self._lost_pause = LOST_RESTART
@@ -117,7 +118,7 @@ class NvmlSource:
         self._up = self._initialised = self._ever_up = True
         self._versions = started.versions
         self._detail = None if started.count else "The NVIDIA driver works but has no GPU."
-        self._pause = driver.FIRST_PAUSE
+        self._pause = FIRST_PAUSE
         self._rescan_at, self._restart_at = clock + RESCAN, clock + self._lost_pause
         self._listed = driver.listed_gpus(self._listing)
         self._adopt(started.count, clock)
@@ -127,7 +128,7 @@ class NvmlSource:
         self._detail = driver.explain(code) if isinstance(code, int) else f"NVML does not start: {error}."
         self._initialised = False
         self._retry_at = clock + self._pause
-        self._pause = min(driver.LONGEST_PAUSE, self._pause * 2)
+        self._pause = min(LONGEST_PAUSE, self._pause * 2)
 
     def _restart(self, reason: str | None, clock: float) -> None:
         """Drop the connection; the next reading restarts it."""

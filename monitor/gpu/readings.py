@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 import pynvml
+from msgspec import Struct, field
 
 from monitor.gpu.calls import (
     UINT_NOT_AVAILABLE,
@@ -34,8 +34,7 @@ UtilizationRates = bare(pynvml.c_nvmlUtilization_t)
 MemoryInfo = bare(pynvml.c_nvmlMemory_v2_t)
 
 
-@dataclass(slots=True)
-class Parts:
+class Parts(Struct):
     """Where readings of one GPU are stored, by the snapshot structure they end up in."""
 
     gpu: Values = field(default_factory=dict)

@@ -6,10 +6,13 @@ does; what a card does not answer is None; simulated readings are marked as such
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from msgspec import Struct
+
+from monitor.gpu.awaited import AwaitedSource, has_library
 from monitor.model.errors import UserError
 from monitor.model.gpu import Gpu, Source
 from monitor.model.snapshot import Snapshot
@@ -21,8 +24,7 @@ Kind = Literal["auto", "nvml", "simulated", "none"]
 MAX_SIMULATED_GPUS = 256
 
 
-@dataclass(frozen=True, slots=True)
-class GpuReadings:
+class GpuReadings(Struct, frozen=True):
     """What one tick returned: the state of the source itself, and every GPU it knows."""
 
     source: Source
@@ -57,11 +59,18 @@ def open_source(
         raise UserError(f"a scenario needs the simulated source, not {kind!r}", hint="add --source simulated")
     if kind == "none":
         return NoSource()
-    if kind in ("auto", "nvml"):
-        from monitor.gpu.nvml import NvmlSource
-
-        return NvmlSource(interval=interval, required=kind == "nvml")
+    if kind == "nvml":
+        return _nvml(interval, required=True)
+    if kind == "auto":
+        optional = partial(_nvml, interval)
+        return optional() if has_library() else AwaitedSource(optional)
     raise UserError(f"unknown GPU source {kind!r}", hint="sources: auto, nvml, simulated, none")
+
+
+def _nvml(interval: float, *, required: bool = False) -> GpuSource:
+    from monitor.gpu.nvml import NvmlSource
+
+    return NvmlSource(interval=interval, required=required)
 
 
 def _simulated(gpus: int, scenario: Path | None) -> GpuSource:

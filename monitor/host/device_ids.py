@@ -11,18 +11,17 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from msgspec import Struct
 
 from monitor.model.gpu import Gpu, MigInstance
+from sdk.patterns import later
 
-_OLD_MIG = re.compile(r"MIG-(GPU-[\w-]+)/(\d+)/(\d+)")
-_DEVICE_FILE = re.compile(r"nvidia(\d+)(?:/gi(\d+))?(?:/vgpu\d+)?")
-_INDEX = re.compile(r"(\d+)(?::(\d+)|\.(\d+))?")
+_OLD_MIG = later(r"MIG-(GPU-[\w-]+)/(\d+)/(\d+)")
+_DEVICE_FILE = later(r"nvidia(\d+)(?:/gi(\d+))?(?:/vgpu\d+)?")
+_INDEX = later(r"(\d+)(?::(\d+)|\.(\d+))?")
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceId:
+class DeviceId(Struct, frozen=True):
     """A GPU by uuid, index or minor; one of its MIG instances by uuid, position or instance ids."""
 
     uuid: str | None = None

@@ -6,21 +6,21 @@ hardware (or a hypervisor) behind them are read.
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 from monitor.host.pressure import PressureReader
 from monitor.host.procfs import Every, HeldFile, Rates, Roots, read_int
 from monitor.model.host import Disk, Pressure
+from sdk.patterns import later
 
 SECTOR_BYTES = 512
 """The unit of the kernel's counters, regardless of the disk's own sector size."""
 INVENTORY_SECONDS = 60.0
 """Our choice: disks are rarely added."""
-_NOT_DISKS = re.compile(r"(loop|ram|zram|dm-|md|sr|fd|nbd)\d")
-_WHOLE_DISK = re.compile(r"(sd[a-z]+|hd[a-z]+|vd[a-z]+|xvd[a-z]+|nvme\d+n\d+|mmcblk\d+|pmem\d+)$")
+_NOT_DISKS = later(r"(loop|ram|zram|dm-|md|sr|fd|nbd)\d")
+_WHOLE_DISK = later(r"(sd[a-z]+|hd[a-z]+|vd[a-z]+|xvd[a-z]+|nvme\d+n\d+|mmcblk\d+|pmem\d+)$")
 
-_VIRTUAL_DISK = re.compile(r"x?vd[a-z]")
+_VIRTUAL_DISK = later(r"x?vd[a-z]")
 
 
 class DiskCounters(NamedTuple):

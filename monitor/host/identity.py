@@ -6,13 +6,15 @@ A container shows in the path of a process's control group; every runtime spells
 from __future__ import annotations
 
 import os
-import re
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from monitor.host.names import UNKNOWN, ContainerNames
 from monitor.host.procfs import read_bytes, read_text
 from monitor.model.owner import user_name
+from sdk.patterns import later
 from sdk.redact import redact
 
 COMMAND_BYTES = 4096
@@ -21,23 +23,21 @@ COMMAND_BYTES = 4096
 _HEX_ID = r"([0-9a-f]{64})"
 _CONTAINER = (
     # systemd driver: docker-<id>.scope, cri-containerd-<id>.scope, crio-<id>.scope, libpod-<id>.scope
-    re.compile(rf"(?:docker|cri-containerd|crio|libpod|nerdctl|containerd)-{_HEX_ID}"),
+    later(rf"(?:docker|cri-containerd|crio|libpod|nerdctl|containerd)-{_HEX_ID}"),
     # containerd under its own service: …slice:cri-containerd:<id>
-    re.compile(rf":(?:cri-containerd|docker|nerdctl|[\w.-]+):{_HEX_ID}"),
+    later(rf":(?:cri-containerd|docker|nerdctl|[\w.-]+):{_HEX_ID}"),
     # cgroupfs driver: /docker/<id>, /kubepods/burstable/pod…/<id>, /ecs/<task>/<id>
-    re.compile(rf"/{_HEX_ID}(?:/|$)"),
+    later(rf"/{_HEX_ID}(?:/|$)"),
     # ECS on Fargate
-    re.compile(r"/ecs/[0-9a-f]{32}/([0-9a-f]{32}-\d+)"),
+    later(r"/ecs/[0-9a-f]{32}/([0-9a-f]{32}-\d+)"),
     # LXC, Incus
-    re.compile(r"/lxc(?:\.payload\.|/)([^/\n]+)"),
+    later(r"/lxc(?:\.payload\.|/)([^/\n]+)"),
     # systemd-nspawn
-    re.compile(r"/machine\.slice/machine-([^/\n]+)\.scope"),
+    later(r"/machine\.slice/machine-([^/\n]+)\.scope"),
 )
-_POD = re.compile(
-    r"pod([0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12}|[0-9a-f]{32})"
-)
-_SLURM = re.compile(r"slurm[^\n]*?/job_(\d+)")
-_MOUNTED_ID = re.compile(rf"/(?:containers|overlay-containers|sandboxes)/{_HEX_ID}/")
+_POD = later(r"pod([0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12}|[0-9a-f]{32})")
+_SLURM = later(r"slurm[^\n]*?/job_(\d+)")
+_MOUNTED_ID = later(rf"/(?:containers|overlay-containers|sandboxes)/{_HEX_ID}/")
 _WANTED = frozenset(
     (
         b"SLURM_JOB_ID",
@@ -51,8 +51,7 @@ _WANTED = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Struct, frozen=True):
     command: str | None = None
     uid: int | None = None
     container: str | None = None

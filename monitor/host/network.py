@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from monitor.host.procfs import Every, HeldFile, Rates, Roots, read_int
 from monitor.model.host import Network
+from sdk.patterns import later
 
 INVENTORY_SECONDS = 60.0
 """Our choice: interfaces are rarely added."""
@@ -13,7 +12,7 @@ RDMA_SECONDS = 5.0
 """RDMA counters are queried from the adapter's firmware, so they are read rarely."""
 RDMA_WORD_BYTES = 4
 """The kernel counts RDMA traffic in words of four bytes."""
-_VIRTUAL = re.compile(r"lo$|(veth|docker|br-|virbr|cni|flannel|cali|tap|tun|dummy|ifb|sit|ip6tnl|kube)")
+_VIRTUAL = later(r"lo$|(veth|docker|br-|virbr|cni|flannel|cali|tap|tun|dummy|ifb|sit|ip6tnl|kube)")
 
 Bytes = tuple[int, int]
 """received, sent"""

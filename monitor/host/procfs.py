@@ -9,14 +9,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Hashable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 _CHUNK = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
-class Roots:
+class Roots(Struct, frozen=True):
     """Where the kernel's file systems are; tests put prepared directories here."""
 
     proc: Path = Path("/proc")

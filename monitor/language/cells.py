@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Iterator
 from unicodedata import combining, east_asian_width
+
+from sdk.patterns import later
 
 WIDE = "[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60\uffe0-\uffe6]"
 NO_START = "，。；：？！、）”’》」…"
 TIED = "\N{NO-BREAK SPACE}"
 """A blank at which no line may break, as between a number and its unit."""
-TOKENS = re.compile(rf"{WIDE}[{NO_START}]*|[^\S{TIED}]+|(?:(?!{WIDE})[\S{TIED}])+[{NO_START}]*")
+TOKENS = later(rf"{WIDE}[{NO_START}]*|[^\S{TIED}]+|(?:(?!{WIDE})[\S{TIED}])+[{NO_START}]*")
 
 
 def width(text: str) -> int:

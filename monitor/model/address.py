@@ -5,10 +5,11 @@ from __future__ import annotations
 import base64
 import os
 import socket
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct
 
 from monitor.model import settings as options
 from monitor.model import values
@@ -22,8 +23,7 @@ LISTEN_SECONDS = 2.0
 """Our choice: a listener on this machine accepts a connection at once."""
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(Struct, frozen=True):
     """Where a daemon is: a socket path, or host and port."""
 
     url: str

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import socket
 from collections.abc import Mapping
 from pathlib import Path
 
 from sdk.ring import default_directory
+
+try:
+    from _blake2 import blake2b  # as `hashlib` does, which would also load OpenSSL
+except ImportError:
+    from hashlib import blake2b
 
 SOCKET_NAME = "gpumon.sock"
 """For a service."""
@@ -39,7 +43,7 @@ def endpoint_name(directory: Path) -> str:
     """The name of a daemon's lock and socket, derived from its ring directory: a client with the same
     directory finds the socket, and daemons with different directories do not collide."""
     place = os.path.abspath(directory)
-    return f"gpumon-{hashlib.blake2b(os.fsencode(place), digest_size=4).hexdigest()}"
+    return f"gpumon-{blake2b(os.fsencode(place), digest_size=4).hexdigest()}"
 
 
 def default_socket(directory: Path, environ: Mapping[str, str] = os.environ) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Protocol
 
 from msgspec import Struct, field
@@ -52,8 +51,7 @@ class Counters(Struct):
             self.phase_ns = [min(value, MOST) for value in self.phase_ns]
 
 
-@dataclass(frozen=True, slots=True)
-class RingIdentity:
+class RingIdentity(Struct, frozen=True):
     """Which ring: a file name reused by a later run is a different ring."""
 
     key: str

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import difflib
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -245,7 +244,9 @@ def _from_file(chosen: str | None, environ: Mapping[str, str]) -> dict[str, Any]
 def _file_value(known: Mapping[str, dataclasses.Field[Any]], key: str, value: Any, path: Path) -> Any:
     name = key.replace("-", "_")
     if key not in known:
-        near = difflib.get_close_matches(name, known, n=1)
+        from difflib import get_close_matches  # only after a mistake
+
+        near = get_close_matches(name, known, n=1)
         raise UserError(
             f"{path}: unknown key {key!r}" + (f", did you mean {near[0]!r}?" if near else ""),
             hint=f"keys are: {', '.join(known)}",

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from monitor.model.decoders import decoder
 from monitor.model.finding import Finding, FindingGroup
 from monitor.model.gpu import Gpu, Source
 from monitor.model.host import Host, Process
@@ -66,7 +67,6 @@ class Snapshot(Struct, frozen=True):
 
 
 _encoder = msgspec.json.Encoder()
-_decoder = msgspec.json.Decoder(Snapshot)
 
 
 def encode(value: Any) -> bytes:
@@ -77,7 +77,7 @@ def encode(value: Any) -> bytes:
 def decode(data: bytes | str) -> Snapshot:
     """A snapshot from JSON. Raises `SchemaError` with one clear sentence."""
     try:
-        snapshot = _decoder.decode(data)
+        snapshot: Snapshot = decoder(Snapshot).decode(data)
     except msgspec.MsgspecError as error:
         raise SchemaError(f"this is not a gpumon snapshot: {error}") from error
     if snapshot.schema != SCHEMA_VERSION:

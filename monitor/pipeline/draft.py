@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import socket
-from dataclasses import dataclass, field
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from monitor import __version__
 from monitor.host.reader import HostReader
@@ -21,8 +22,7 @@ from monitor.runs.reader import RunReader
 NO_SOURCE = Source("none", ok=False, detail="the GPU collector failed")
 
 
-@dataclass(frozen=True, slots=True)
-class Setup:
+class Setup(Struct, frozen=True):
     """What a collector may be opened with."""
 
     settings: Settings
@@ -32,8 +32,7 @@ class Setup:
     """If set, only this run is read (`gpumon run` without a daemon)."""
 
 
-@dataclass(slots=True)
-class Draft:
+class Draft(Struct):
     """Filled in by the collectors in order; a failed one leaves the value that means "unknown"."""
 
     now: Moment

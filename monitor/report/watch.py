@@ -7,9 +7,11 @@ nothing to read, and nothing is imported.
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
 from monitor.model.errors import UserError
@@ -93,11 +95,12 @@ class RunWatcher:
         self._line.draw(observation.look())
 
     def _begin(self) -> Observation:
-        from monitor.report.observation import Observation
-
         if self._observation is None:
-            client = self._client or _daemon(None)
-            self._observation = Observation(self.run_id, client, shown=self._make_line is not None)
+            with _collecting_later():
+                from monitor.report.observation import Observation
+
+                client = self._client or _daemon(None)
+                self._observation = Observation(self.run_id, client, shown=self._make_line is not None)
         return self._observation
 
     def _has_ring(self) -> bool:
@@ -126,6 +129,17 @@ class RunWatcher:
             self._seen.close()
             if self._observation is not None:
                 self._observation.close()
+
+
+@contextlib.contextmanager
+def _collecting_later() -> Iterator[None]:
+    """What is made while modules are imported stays: collecting it as garbage, now or later, is in vain."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def _has_ring(folder: str | os.PathLike[str], run_id: str) -> bool:

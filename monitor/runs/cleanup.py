@@ -7,7 +7,8 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from monitor.model.clock import Moment
 from monitor.model.records import RecordSink
@@ -27,8 +28,7 @@ MAX_FILES_PER_OWNER = 256
 """Dead rings per owner; beyond this, the oldest go as if space were short."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeadRing:
+class DeadRing(Struct, frozen=True):
     """A ring whose writer is gone and whose records have all been read."""
 
     folder: str

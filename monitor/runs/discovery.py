@@ -11,8 +11,9 @@ import os
 import stat
 from collections import Counter, deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from monitor.runs.folder import MAX_FILE_BYTES, Candidate, Folder
 from monitor.runs.trouble import Trouble
@@ -31,8 +32,7 @@ for _name in ("O_NOFOLLOW", "O_CLOEXEC", "O_NONBLOCK", "O_BINARY"):  # if the pl
 _FULL = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """A ring file, opened, with size, type and owner checked."""
 
     candidate: Candidate

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from monitor.model.clock import Moment
 from monitor.model.run import Rank, Run
@@ -16,8 +17,7 @@ MAX_ENDED_PER_OWNER = 128
 """Our choices: as many as a person would scroll through; older runs are in the history."""
 
 
-@dataclass(frozen=True, slots=True)
-class EndedRun:
+class EndedRun(Struct, frozen=True):
     run: Run
     at: float
     """When it ended, on the monotonic clock."""

@@ -10,9 +10,10 @@ import os
 import stat
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+
+from msgspec import Struct
 
 from monitor.model.owner import own_uid, user_name
 from monitor.runs.trouble import Trouble
@@ -30,8 +31,7 @@ for _name in ("O_DIRECTORY", "O_NOFOLLOW", "O_CLOEXEC"):  # if the platform has 
     _FLAGS |= getattr(os, _name, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """A name that may be a ring: a plain file of a likely size."""
 
     folder: Folder

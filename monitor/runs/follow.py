@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from monitor.model.clock import Moment
 from monitor.model.owner import run_id

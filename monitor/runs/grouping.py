@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
+
+from msgspec import Struct
 
 from monitor.model.clock import Moment
 from monitor.model.gpu import Gpu
@@ -26,8 +27,7 @@ RunKey = tuple[int, str]
 """The owner of the files, and the id they claim."""
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """The rings of one run."""
 
     key: RunKey

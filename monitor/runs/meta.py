@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import string
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from monitor.runs.criticality import Places, read_places
 from sdk import ring
@@ -16,8 +17,7 @@ _ITEMS = 256
 _ID = frozenset(string.ascii_letters + string.digits + "._-:")
 
 
-@dataclass(frozen=True, slots=True)
-class Meta:
+class Meta(Struct, frozen=True):
     run: str
     kind: str
     rank: int

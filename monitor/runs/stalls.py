@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import statistics
 from collections import deque
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from monitor.model.run import Stall
 from monitor.model.steps import Columns
@@ -29,8 +30,7 @@ RECENT = 33
 """Step numbers kept per kind, to find the typical distance."""
 
 
-@dataclass(frozen=True, slots=True)
-class Usual:
+class Usual(Struct, frozen=True):
     """The usual step: its quantiles and where its time goes."""
 
     p50: float

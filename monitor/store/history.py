@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from monitor.model.decoders import decoder
 from monitor.model.facts import complete_record
 from monitor.model.finding import Finding
 from monitor.model.history import HistoryPage, RunRecord, Series
@@ -29,8 +30,6 @@ CASES = 3
 """Fewer realised gains than this say nothing about a rule's quality."""
 MOST_PREDICTIONS = 100_000
 """Entries of the ledger read for track records."""
-_run_decoder = msgspec.json.Decoder(Run)
-_findings_decoder = msgspec.json.Decoder(tuple[Finding, ...])
 
 
 class History:
@@ -218,9 +217,9 @@ def _record(row: tuple[Any, ...]) -> RunRecord:
     state, ended_us, updated_us, body, findings = row
     ended = ended_us / 1e6 if ended_us is not None else None
     run = msgspec.structs.replace(
-        _run_decoder.decode(body), state=msgspec.convert(state, RunState), ended=ended
+        decoder(Run).decode(body), state=msgspec.convert(state, RunState), ended=ended
     )
-    return complete_record(RunRecord(run, _findings_decoder.decode(findings), updated_us / 1e6))
+    return complete_record(RunRecord(run, decoder(tuple[Finding, ...]).decode(findings), updated_us / 1e6))
 
 
 def _is_point(row: tuple[Any, ...]) -> bool:

@@ -15,9 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
-
 from monitor.model import facts
+from monitor.model.decoders import decoder
 from monitor.model.finding import Finding, Speedup
 from monitor.model.records import Counters, RingIdentity
 from monitor.model.run import Run
@@ -52,7 +51,6 @@ RETRY_SECONDS = 10.0
 file."""
 GONE_SECONDS = 120.0
 """A run marked as running that no daemon has seen for this long died unnoticed."""
-_counters_decoder = msgspec.json.Decoder(Counters)
 
 
 Promises = list[tuple[str, int | None, Speedup | None]]
@@ -116,7 +114,7 @@ class Store(History):
             return None
         try:
             row = self._database.execute("SELECT counters FROM rings WHERE key = ?", (key,)).fetchone()
-            return _counters_decoder.decode(row[0]) if row else None
+            return decoder(Counters).decode(row[0]) if row else None
         except sqlite3.Error as error:
             self._fail(error)
         except BROKEN_ROW as error:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from statistics import median
 from typing import NamedTuple
 
 from ._gaps import INTO, OUT_OF, Activity, Span
@@ -103,7 +102,11 @@ def _blank(piece: _Piece, full: Sequence[Span]) -> Segment:
 
 def _full(seen: Activity) -> list[Span]:
     """Launches that waited for room in the queue."""
-    usual = median([one.end - one.begin for one in seen.launches]) if seen.launches else 0
+    if not seen.launches:
+        return []
+    from statistics import median  # only for a window: with decimal and fractions, it is slow to import
+
+    usual = median([one.end - one.begin for one in seen.launches])
     return [one for one in seen.launches if one.end - one.begin > max(_FULL_NS, _FULL_TIMES * usual)]
 
 

@@ -76,12 +76,12 @@ class LoaderWatch:
     def _with_workers(self, loader: Any, make_iterator: Callable[[Any], Any]) -> Any:
         """The init function tells workers to record; this works for spawned workers, too."""
         own = loader.worker_init_fn
-        folder = self._folder()
-        if folder is None or isinstance(own, WorkerInit):
+        if isinstance(own, WorkerInit):
             return make_iterator(loader)
         had = getattr(loader, "_iterator", None)
         began = clock()
-        if self._workers.wants_to_see(loader, began):
+        folder = self._folder() if self._workers.wants_to_see(loader, began) else None
+        if folder is not None:
             sampling = self._workers.next_generation(folder)
             loader.worker_init_fn = WorkerInit(own, self._worker_meta(loader), folder, sampling)
         self._cost_ns += clock() - began

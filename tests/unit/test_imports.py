@@ -18,6 +18,7 @@ ALLOWED = {
         "monitor",
         "sdk.delays.slope",
         "sdk.knobs.catalog",
+        "sdk.patterns",
         "sdk.redact",
         "sdk.ring",
         "sdk.statistics",

@@ -71,3 +71,27 @@ def test_who_stops_waiting_is_not_called() -> None:
     stop()
     importlib.import_module(NAME)
     assert seen == []
+
+
+def test_the_finder_asked_is_one_however_many_modules_are_waited_for() -> None:
+    before = len(sys.meta_path)
+    stops = [when_imported(f"{NAME}_{number}", lambda _: None) for number in range(5)]
+    assert len(sys.meta_path) == before + 1
+    for stop in stops:
+        stop()
+    assert len(sys.meta_path) == before
+
+
+def test_a_failing_function_does_not_run_again_and_others_still_do() -> None:
+    seen: list[int] = []
+
+    def fails(module: ModuleType) -> None:
+        seen.append(1)
+        raise OSError("no")
+
+    when_imported(NAME, fails)
+    with pytest.raises(OSError, match="no"):
+        importlib.import_module(NAME)
+    when_imported(NAME, lambda _: seen.append(2))
+    importlib.import_module(NAME)
+    assert seen == [1, 2]
