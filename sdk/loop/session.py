@@ -32,7 +32,7 @@ from ._process_events import watch_gc
 from ._scalars import ScalarTable
 from ._totals import SAMPLED, STEADY
 from .recorder import Listener, Recorder
-from .warn import warn_once
+from .warn import kind_of, warn_once
 
 MAX_ERRORS = 8
 """Chosen: instrumentation that has failed this often is removed from the loop."""
@@ -152,7 +152,7 @@ class Session(NullSession, Listener):
     def _last_second(self, state: int, cause: BaseException | None) -> None:
         self.second_passed(time.monotonic_ns())
         if cause is not None and state == ring.S_FAILED:
-            self.meta["error"] = type(cause).__name__
+            self.meta["error"] = kind_of(cause)
             self._write_meta()
 
     def _guarded(self, part: Callable[[], None]) -> None:
