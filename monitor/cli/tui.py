@@ -78,12 +78,19 @@ def run(args: argparse.Namespace) -> int:
         from monitor.tui.start import save_screenshot
 
         return save_screenshot(app, args.screenshot, size, args.after or AFTER_SECONDS)
+    _draw_on_stdout()
     try:
         app.run()
     finally:
         app.on_left()
     app.save_preferences()
     return app.return_code or 0
+
+
+def _draw_on_stdout() -> None:
+    """Textual draws on stderr. If that is a log (`gpumon tui 2> log`), the first picture would stand still."""
+    if sys.__stderr__ is None or not sys.__stderr__.isatty():
+        setattr(sys, "__stderr__", sys.__stdout__)  # typeshed calls it final
 
 
 def _hosts(args: argparse.Namespace) -> Sequence[tuple[str, str | None]]:

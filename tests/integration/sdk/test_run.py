@@ -133,7 +133,7 @@ def test_where_nothing_can_be_said_the_command_still_runs(
         "sys.exit(7)\n"
     )
     script = write(tmp_path, looks)
-    found = []
+    found: list[tuple[int, str]] = []
     for front in ("", " ".join(RUN) + " -- "):
         target = tmp_path / f"found{len(found)}"
         command = f"{front}{sys.executable} {script} {target} {streams}"
