@@ -198,3 +198,9 @@ def test_a_full_disk_or_a_closed_output_is_said_in_one_sentence(place: Path, wor
     assert (full.returncode, full.stderr) == (2, "gpumon: cannot write the output: No space left on device\n")
     closed = in_a_shell(place, f"gpumon {words} >&-")
     assert (closed.returncode, closed.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("seconds", ["-1", "nan", "1e9", "soon"])
+def test_a_screenshot_after_no_time_at_all(place: Path, seconds: str) -> None:
+    done = gpumon(place, "tui", "--screenshot", str(place / "x.svg"), f"--after={seconds}")
+    assert done.returncode == 2 and "is not a number of seconds" in done.stderr, done.stderr
