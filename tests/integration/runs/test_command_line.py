@@ -204,3 +204,11 @@ def test_a_full_disk_or_a_closed_output_is_said_in_one_sentence(place: Path, wor
 def test_a_screenshot_after_no_time_at_all(place: Path, seconds: str) -> None:
     done = gpumon(place, "tui", "--screenshot", str(place / "x.svg"), f"--after={seconds}")
     assert done.returncode == 2 and "is not a number of seconds" in done.stderr, done.stderr
+
+
+def test_what_is_logged_while_a_command_runs_says_whose_it_is(place: Path) -> None:
+    (place / "rings").mkdir(exist_ok=True)
+    (place / "rings" / "odd.0.ring").write_bytes(b"not a ring" * 1000)
+    lines = gpumon(place, "runs").stderr.splitlines()
+    assert lines and all(line.startswith("gpumon: ") for line in lines), lines
+    assert any("size (of a size that no ring has): odd.0.ring" in line for line in lines), lines
