@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Iterator
 
 from monitor.catalog.catalog import Catalog, Now
+from monitor.model.logs import log_plainly
 from monitor.model.settings import Settings
 from monitor.pipeline.pipeline import Pipeline
 from monitor.store.history import History
@@ -27,6 +28,7 @@ def local_catalog(chosen: Settings, *, write: bool = False) -> Iterator[Catalog]
 
 
 def _read_rings(chosen: Settings) -> Now:
+    log_plainly()
     pipeline = Pipeline(dataclasses.replace(chosen, source="none", keep_ended=float("inf")))
     with contextlib.closing(pipeline):
         snapshot = pipeline.once()

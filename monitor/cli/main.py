@@ -8,16 +8,16 @@ may.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import keyword
-import os
 import sys
 from collections.abc import Iterable, Sequence
 from types import ModuleType
 from typing import NoReturn
 
 from monitor import __version__, language
-from monitor.cli import plain_characters
+from monitor.cli import plain_characters, standard_streams
 from monitor.language import cells
 from monitor.model.errors import EXIT_INTERRUPTED, UserError
 
@@ -169,24 +169,40 @@ def _choose_language(arguments: Sequence[str]) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of the console script; returns the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    standard_streams.use()
     plain_characters.use()
     _choose_language(arguments)
     try:
-        if not arguments:
-            return int(_module(HOME).run())
-        args = _parsed(arguments)
-        return int(args.entry(args) or 0)
+        code = int(_module(HOME).run() if not arguments else _entered(arguments))
+        sys.stdout.flush()
+        return code
     except UserError as error:
-        print(language.said(f"gpumon: {error.sentence}"), file=sys.stderr)
-        if error.hint:
-            print("\n" + language.said(f"hint: {error.hint}"), file=sys.stderr)
-        return error.code
+        return _told(error)
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        # The reader (head, less) has gone: there is nothing more to say, and no traceback at exit either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        standard_streams.discard()  # the reader (head, less) has gone: there is nothing more to say
         return 0
+    except OSError as error:
+        unwritten = standard_streams.cannot_write(error)
+        if unwritten is None:
+            raise
+        standard_streams.discard()
+        return _told(unwritten)
+
+
+def _entered(arguments: list[str]) -> int:
+    args = _parsed(arguments)
+    return int(args.entry(args) or 0)
+
+
+def _told(error: UserError) -> int:
+    """Say what is wrong, if anybody can be told; returns the exit code."""
+    with contextlib.suppress(OSError):
+        print(language.said(f"gpumon: {error.sentence}"), file=sys.stderr)
+        if error.hint:
+            print("\n" + language.said(f"hint: {error.hint}"), file=sys.stderr)
+    return error.code
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ signals, and its exit code is ours. Our own output comes afterwards, on stderr.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -62,14 +63,20 @@ def _watched(words: list[str], environment: dict[str, str], args: argparse.Names
         report = watcher.finish(code)
         _tell(report, args)
         if probe.is_missing(args, report):
-            print(f"\n{probe.TOO_SHORT}", file=sys.stderr)
+            _say(f"\n{probe.TOO_SHORT}")
         if args.track:
             _track(report, words[0])
     except UserError as error:
-        print(f"gpumon: {error.sentence}", file=sys.stderr)
+        _say(f"gpumon: {error.sentence}")
     except Exception as error:  # noqa: BLE001 — the command has run, and its exit code is ours whatever fails here
-        print(f"gpumon: no report: {type(error).__name__}: {error}", file=sys.stderr)
+        _say(f"gpumon: no report: {type(error).__name__}: {error}")
     return code
+
+
+def _say(text: str) -> None:
+    """If stderr cannot be written, nobody reads it."""
+    with contextlib.suppress(OSError):
+        print(text, file=sys.stderr)
 
 
 def _track(report: Report, program: str) -> None:

@@ -14,6 +14,7 @@ from monitor.model.errors import EXIT_FAILED, EXIT_OK
 from monitor.model.facts import promises
 from monitor.model.finding import Finding
 from monitor.model.history import RunRecord
+from monitor.model.phase_names import moment
 from monitor.model.run import Phase, Rank, Run
 from monitor.model.snapshot import encode
 from monitor.model.units import (
@@ -111,7 +112,7 @@ def _live(run: Run) -> str:
     phase = run.ranks[0].live_phase if run.ranks else None
     if run.interrupted:
         return " (interrupted)"
-    return f" in {phase}" if phase and run.state == "killed" else ""
+    return f" {moment(phase)}" if phase and run.state == "killed" else ""
 
 
 def _facts(run: Run) -> str:

@@ -11,6 +11,7 @@ from monitor.cli.status_text import render
 from monitor.client import Client
 from monitor.model import settings
 from monitor.model.errors import EXIT_UNREACHABLE, UserError
+from monitor.model.logs import log_plainly
 from monitor.model.snapshot import Snapshot, encode
 from monitor.pipeline.pipeline import Pipeline
 from monitor.terminal import Terminal
@@ -71,6 +72,7 @@ def _asks_for_own(args: argparse.Namespace) -> bool:
 
 
 def _own_readings(args: argparse.Namespace) -> Iterator[Snapshot]:
+    log_plainly()
     pipeline = Pipeline(settings.load(args))
     try:
         pipeline.tick()

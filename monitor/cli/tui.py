@@ -16,6 +16,7 @@ from monitor.model.errors import UserError
 
 SIZE = "120x40"
 AFTER_SECONDS = 3
+MOST_SECONDS = 3600
 OWN_OPTIONS = ("source", "gpus", "scenario", "dir", "interval", "policy", "store")
 
 
@@ -45,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--after",
         metavar="SECONDS",
-        type=float,
+        type=_seconds,
         help=f"how long to watch before the screenshot (default {AFTER_SECONDS})",
     )
     settings.add_options(parser, OWN_OPTIONS)
@@ -78,12 +79,19 @@ def run(args: argparse.Namespace) -> int:
         from monitor.tui.start import save_screenshot
 
         return save_screenshot(app, args.screenshot, size, args.after or AFTER_SECONDS)
+    _draw_on_stdout()
     try:
         app.run()
     finally:
         app.on_left()
     app.save_preferences()
     return app.return_code or 0
+
+
+def _draw_on_stdout() -> None:
+    """Textual draws on stderr. If that is a log (`gpumon tui 2> log`), the first picture would stay."""
+    if sys.__stderr__ is None or not sys.__stderr__.isatty():
+        sys.__stderr__ = sys.__stdout__  # type: ignore[misc]
 
 
 def _hosts(args: argparse.Namespace) -> Sequence[tuple[str, str | None]]:
@@ -108,6 +116,16 @@ def _asks_for_own(args: argparse.Namespace) -> bool:
     """``gpumon tui --source simulated`` asks for readings of its own, not the daemon's."""
     asked = args.option_source is not None or args.option_scenario is not None
     return asked and not os.environ.get(CONNECT_VARIABLE)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0.0 < seconds < MOST_SECONDS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds from 0 to {MOST_SECONDS}")
+    return seconds
 
 
 def _size(text: str) -> tuple[int, int]:

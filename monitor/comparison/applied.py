@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from monitor.comparison.arguments import differing
 from monitor.comparison.settings import setting
 from monitor.model.finding import Finding
 from monitor.model.run import Run
@@ -48,6 +49,8 @@ def _code(finding: Finding, a: Run, b: Run) -> Applied:
     for name in known:
         if then[name] != now.get(name):
             return Applied(True, f"the code of {name} ({file})")
+    if differing(a, b):
+        return Applied(None)  # an argument may have led past the same code
     return Applied(False if known else None)
 
 

@@ -31,6 +31,8 @@ STANDING = (
     "{} ago", ")", "{}: {}, {} a step", "{} (default: {})", "often", "once", "Logging", "Printing",
     "{} ({}), at {}",
     "{} takes {} a sample, {} of it in {}", "Killed in {} of step {}", "Killed in step {}",
+    "Killed after the work of step {}", "Hung for {} after the work of step {}",
+    "Ended by {} after the work of step {}",
     "Hung for {} in {} of step {}", "Hung for {} in step {}", "Ended by {} in {} of step {}",
     "Ended by {} in step {}", "{} is not of the form {}", "{} on GPUs {}", "{} on {} ranks {}",
     "{} on GPUs {} of {}", "{} on {} devices",

@@ -40,8 +40,8 @@ def parse(url: str) -> Address:
         return Address(url, path=typed(url[5:].removeprefix("//")))
     if url.startswith(("/", "~", "./")):
         return Address(f"unix:{url}", path=typed(url))
-    parts = urlsplit(url if "://" in url else f"http://{url}")
     try:
+        parts = urlsplit(url if "://" in url else f"http://{url}")
         port = parts.port or (443 if parts.scheme == "https" else 10835)
     except ValueError:
         raise UserError(f"{url!r} is not an address of a daemon", hint=FORMS) from None

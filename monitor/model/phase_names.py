@@ -31,8 +31,14 @@ STALLS = {
 }
 
 
+BETWEEN = "between two steps"
 UNSEEN = "outside any step that was read (including gpumon's own cost)"
 AFTER = "after the last step"
+
+
+def moment(phase: str) -> str:
+    """When something happened that happened in this phase: "in backward"."""
+    return BETWEEN if phase == "between" else f"in {phase}"
 
 
 def part(kind: str, name: str) -> str:

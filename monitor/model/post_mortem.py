@@ -36,6 +36,8 @@ class PostMortem(Struct, frozen=True):
     def text(self) -> str:
         """One sentence: "Killed in backward of step 8,412, at 97 % of the GPU's memory"."""
         where = f"in {self.phase} of step" if self.phase else "in step"
+        if self.phase == "between":
+            where = "after the work of step"
         rank = "" if self.rank is None else f" (rank {self.rank})"
         return f"{self._how()} {where} {units.whole(self.step)}{rank}{self._memory()}"
 

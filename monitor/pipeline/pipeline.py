@@ -112,7 +112,7 @@ class Pipeline:
     def _note(self, name: str, now: Moment, seconds: float, failure: Exception | None) -> None:
         before = self._outcomes.get(name)
         error = f"{type(failure).__name__}: {failure}" if failure else None
-        if error and not (before and before.error == error):
+        if error and not (before and before.error == error) and not self._is_said(failure):
             log.warning("collector %s failed: %s", name, error, exc_info=failure)
         elif before and before.error and not error:
             log.info("collector %s works again", name)
@@ -124,6 +124,14 @@ class Pipeline:
             failures=(before.failures if before else 0) + (error is not None),
             error=error,
         )
+
+    def _is_said(self, failure: Exception | None) -> bool:
+        """Whether the store has logged it itself: a history that cannot be written."""
+        if self._store is None:
+            return False
+        from monitor.store.schema import StoreError  # where there is a store, it is imported already
+
+        return isinstance(failure, StoreError)
 
 
 def _policy(settings: Settings) -> Policy:

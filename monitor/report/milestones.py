@@ -1,7 +1,8 @@
 """How far the command's processes got: what `gpumon run` reports when it saw no training.
 
-Every Python process it starts writes one letter into a file of ours at start-up, and another when it imports
-torch (`sdk/autostart`). Other programs write none, nor does a Python that ignores its environment.
+Every Python process it starts writes one letter into a file of ours at start-up, another when it imports
+torch, and another when its ring was made or could not be (`sdk/autostart`). Other programs write none, nor
+does a Python that ignores its environment.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ class Seen(Enum):
     NOTHING = "nothing"
     PYTHON = "python"
     TORCH = "torch"
+    NOT_RECORDED = "not_recorded"
     TRAINING = "training"
     SWITCHED_OFF = "switched_off"
     UNKNOWN = "unknown"
@@ -32,13 +34,14 @@ _SENTENCES = {
     "what gpumon sets). `TrainingMonitor.auto()` in the script works",
     Seen.PYTHON: "Python ran, but nothing imported torch",
     Seen.TORCH: "torch was imported, but there was no backward pass with an optimizer step",
+    Seen.NOT_RECORDED: "there was a training, but its file could not be made; the warning above says why",
     Seen.TRAINING: "the folder of rings was emptied, or its file cut short, while the training ran",
     Seen.SWITCHED_OFF: "recording is disabled by GPUMON_DISABLE",
     Seen.UNKNOWN: "there was no backward pass and optimizer step of torch",
 }
 
 
-_REACHED = ((b"r", Seen.TRAINING), (b"t", Seen.TORCH))
+_REACHED = ((b"r", Seen.TRAINING), (b"n", Seen.NOT_RECORDED), (b"t", Seen.TORCH))
 """What a process writes when it has come so far (`sdk/autostart`)."""
 
 

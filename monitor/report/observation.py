@@ -13,6 +13,7 @@ import msgspec
 from monitor.model import settings
 from monitor.model.address import is_served, resolve
 from monitor.model.errors import UserError
+from monitor.model.logs import log_plainly
 from monitor.model.run import Run
 from monitor.model.snapshot import Snapshot
 from monitor.pipeline.pipeline import Pipeline
@@ -50,6 +51,7 @@ class Observation:
             self._open()
 
     def _open(self) -> None:
+        log_plainly()
         chosen = dataclasses.replace(settings.load(), interval=FIRST_INTERVAL)
         self._store = _open_store(chosen)
         self._pipeline = Pipeline(chosen, store=self._store, run=self.run_id, young=self._young)

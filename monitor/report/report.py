@@ -145,4 +145,6 @@ def _never_trained(exit_code: int | None, seen: Seen) -> str:
     end = f" (the command ended with exit code {exit_code})" if exit_code else ""
     if seen is Seen.TRAINING:
         return f"Nothing is left of what was recorded{end}: {seen.sentence()}."
+    if seen is Seen.NOT_RECORDED:
+        return f"Nothing was recorded{end}: {seen.sentence()}."
     return f"No training was seen{end}: {seen.sentence()}."

@@ -28,12 +28,12 @@ MARKS = {"critical": "!!", "warning": "! ", "hint": "· ", "healthy": "ok"}
 
 
 def show(report: Report, out: TextIO) -> None:
-    """Write the summary; a closed terminal is no reason to fail."""
+    """Write the summary; a closed terminal or a full disk is no reason to fail."""
     on = Terminal(out)
     try:
         out.write("\n" + "\n".join(render(report, min(WIDEST, on.width or WIDEST), on)) + "\n")
         out.flush()
-    except (BrokenPipeError, ValueError):
+    except (OSError, ValueError):
         return
 
 

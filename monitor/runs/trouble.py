@@ -11,21 +11,25 @@ from monitor.model.owner import OTHER_OWNERS, RingCount, user_name
 log = logging.getLogger("gpumon.runs")
 
 Reason = Literal[
-    "broken",  # not a ring, or one that went bad
-    "duplicate",  # a second name for a ring already being read
-    "ended",  # a finished run left the view early: too many of them
-    "files",  # a dead ring was removed early: too many of them, or too little space
-    "folder",  # a directory that cannot be trusted
-    "listing",  # a directory that could not be listed
-    "names",  # a name beyond its owner's quota: examined later
-    "not_a_file",
-    "records",  # complete records that make no sense
-    "rings",  # a ring that had to wait for room
-    "run",  # a run that could not be assembled
-    "size",
-    "unexpected",  # our own bug, triggered by this ring
-    "unreadable",
-]
+    "broken", "duplicate", "ended", "files", "folder", "listing", "names", "not_a_file", "records", "rings",
+    "run", "size", "unexpected", "unreadable",
+]  # fmt: skip
+MEANINGS: dict[Reason, str] = {
+    "broken": "not a ring, or one that went bad",
+    "duplicate": "a second name for a ring that is being read",
+    "ended": "a finished run left the view early: too many of them",
+    "files": "a dead ring was removed early: too many of them, or too little space",
+    "folder": "a folder that cannot be trusted",
+    "listing": "a folder that could not be listed",
+    "names": "a name beyond its owner's quota, to be looked at later",
+    "not_a_file": "not a file",
+    "records": "complete records that make no sense",
+    "rings": "a ring that had to wait for room",
+    "run": "a run that could not be put together",
+    "size": "of a size that no ring has",
+    "unexpected": "a mistake of gpumon's own, brought out by this ring",
+    "unreadable": "it cannot be read",
+}
 
 MAX_KEPT = 1024
 """Pairs of owner and reason kept apart: somebody with a range of uids could create any number."""
@@ -46,7 +50,7 @@ class Trouble:
         if key not in self._counts and len(self._counts) >= MAX_KEPT:
             key = (OTHER_OWNERS, reason)
         if key not in self._counts:
-            log.warning("rings of %s: %s: %s", _user(key[0]), reason, _plain(example))
+            log.warning("rings of %s: %s (%s): %s", _user(key[0]), reason, MEANINGS[reason], _plain(example))
         self._counts[key] += count
         self._examples[key] = _plain(example)
 

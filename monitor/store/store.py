@@ -293,7 +293,7 @@ class Store(History):
     def _fail(self, error: Exception) -> None:
         sentence = f"cannot write history to {self.path}: {error}"
         if sentence != self.error:
-            log.warning("%s; the daemon continues without it", sentence)
+            log.warning("%s; gpumon continues without it", sentence)
         self.error = sentence
         self._retry_at = time.monotonic() + RETRY_SECONDS
 

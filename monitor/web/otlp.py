@@ -74,7 +74,10 @@ class Otlp:
 
 def endpoint(address: str) -> str:
     """The address as typed; where it names no path, with the protocol's own."""
-    parts = urlsplit(address)
+    try:
+        parts = urlsplit(address)
+    except ValueError:  # "http://[::1"
+        parts = urlsplit("")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UserError(
             f"{address!r} is not the address of an OTLP receiver", hint="use http://HOST:4318 or its full URL"

@@ -122,11 +122,18 @@ class OutermostModules:
         """A batch is being loaded, or a backward pass follows: stop looking."""
         if self._looking:
             self._looking = False
-            if getattr(sys.getprofile(), "__self__", None) is self:
-                sys.setprofile(None)
+            self._leave()
+
+    def _leave(self) -> None:
+        """The training may have a profile function of its own by now."""
+        if getattr(sys.getprofile(), "__self__", None) is self:
+            sys.setprofile(None)
 
     def _event(self, frame: FrameType, event: str, argument: Any) -> None:
         """If an outermost module is called, stop looking: what happens inside it does not matter."""
+        if not self._looking:
+            self._leave()  # somebody who had kept it has put it back
+            return
         if self._left:
             self._left -= 1
             if not self._left:

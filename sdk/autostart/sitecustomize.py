@@ -49,7 +49,7 @@ def _start() -> bool:
 
         began = time.thread_time_ns()
         monitor = importlib.import_module(_PACKAGE).TrainingMonitor.auto()
-        type(monitor.session).opened = staticmethod(lambda: _tell(b"r"))
+        type(monitor.session).opened = staticmethod(lambda done: _tell(b"r" if done else b"n"))
         monitor.session.recorder.spent_ns += time.thread_time_ns() - began
     except Exception as error:  # noqa: BLE001 — whatever fails here, the script gets its torch
         print(f"gpumon: this process is not recorded: {type(error).__name__}: {error}", file=sys.stderr)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from .recorder import Recorder
 from .summary import NOTE_CPU, Summary, summarize
-from .warn import warn_once
+from .warn import kind_of, text_of, warn_once
 
 AUTO, API, CLASSIC = "auto", "api", "seed"
 """How a loop is instrumented: `way` in the ring's meta. For a callback it is the framework's name."""
@@ -85,7 +85,7 @@ class NullSession:
     def failed(self, error: Exception) -> None:
         """Our code raised: count it, warn once, and let the training continue."""
         self.recorder.errors += 1
-        warn_once(f"{type(error).__name__} inside gpumon; training continues: {error}")
+        warn_once(f"{kind_of(error)} inside gpumon; training continues: {text_of(error)}")
 
     def stop(self, *, failed: bool = False, cause: BaseException | None = None) -> None:
         """End the run: commit the last step, mark the ring as ended."""

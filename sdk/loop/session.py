@@ -32,7 +32,7 @@ from ._process_events import watch_gc
 from ._scalars import ScalarTable
 from ._totals import SAMPLED, STEADY
 from .recorder import Listener, Recorder
-from .warn import warn_once
+from .warn import kind_of, warn_once
 
 MAX_ERRORS = 8
 """Chosen: instrumentation that has failed this often is removed from the loop."""
@@ -45,8 +45,8 @@ _META_NAMES = 32
 class Session(NullSession, Listener):
     """A run: its recorder and everything else that watches the loop."""
 
-    opened: Callable[[], None] = staticmethod(lambda: None)
-    """Called when a ring has been opened, whoever made the session."""
+    opened: Callable[[bool], None] = staticmethod(lambda done: None)
+    """Told when a ring has been opened, or could not be, whoever made the session."""
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
@@ -103,6 +103,7 @@ class Session(NullSession, Listener):
         except NoRing as reason:
             self._not_recorded = str(reason)
             if not isinstance(reason, SwitchedOff):
+                self.opened(False)
                 warn_once(f"this run is not recorded ({reason}); get_summary() still works")
             return
         self.path = writer.path
@@ -110,7 +111,7 @@ class Session(NullSession, Listener):
         self._requests.attach(writer.path, writer.words)
         self.recorder.attach(writer)
         self._write_meta()
-        self.opened()
+        self.opened(True)
 
     def _worker_folder(self) -> str | None:
         """Where loader workers put their rings; None: nowhere."""
@@ -152,7 +153,7 @@ class Session(NullSession, Listener):
     def _last_second(self, state: int, cause: BaseException | None) -> None:
         self.second_passed(time.monotonic_ns())
         if cause is not None and state == ring.S_FAILED:
-            self.meta["error"] = type(cause).__name__
+            self.meta["error"] = kind_of(cause)
             self._write_meta()
 
     def _guarded(self, part: Callable[[], None]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import warnings
 
@@ -15,5 +16,19 @@ def warn_once(text: str) -> None:
     _warned.add(text)
     try:
         warnings.warn(f"gpumon: {text}", RuntimeWarning, stacklevel=3)
-    except RuntimeWarning:
-        sys.stderr.write(f"gpumon: {text}\n")
+    except Exception:  # noqa: BLE001 — warnings may be errors, and a script's `showwarning` may raise anything
+        with contextlib.suppress(AttributeError, OSError, ValueError):  # stderr may be closed, or gone
+            sys.stderr.write(f"gpumon: {text}\n")
+
+
+def kind_of(error: BaseException) -> str:
+    """The name of its class, even if a metaclass has another idea of `__name__`."""
+    return str(type.__dict__["__name__"].__get__(type(error)))
+
+
+def text_of(error: BaseException) -> str:
+    """Its message; empty if its class cannot make one."""
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 — `__str__` is the training's own code
+        return ""

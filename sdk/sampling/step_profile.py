@@ -104,7 +104,7 @@ class StepProfile:
     def stop(self) -> None:
         if self.on:
             self.on = False
-            sys.setprofile(None)
+            self._leave()
             self._writes = _writes() - self._written
 
     def scalars(self) -> dict[str, float]:
@@ -126,7 +126,9 @@ class StepProfile:
     def _event(self, frame: FrameType, event: str, argument: Any) -> None:
         """An exception here would surface in the user's line, so none may escape."""
         try:
-            if self._region.holds(frame, event):
+            if not self.on:
+                self._leave()  # somebody who had kept it has put it back
+            elif self._region.holds(frame, event):
                 self._count(event == "call")
             elif self._left % _TIMED_EVERY:
                 self._see(frame, event, argument)
@@ -134,6 +136,11 @@ class StepProfile:
                 self._time(frame, event, argument)
         except Exception:  # noqa: BLE001 — see above; do without counts
             self.on = False
+            self._leave()
+
+    def _leave(self) -> None:
+        """The training may have a profile function of its own by now."""
+        if getattr(sys.getprofile(), "__self__", None) is self:
             sys.setprofile(None)
 
     def _time(self, frame: FrameType, event: str, argument: Any) -> None:

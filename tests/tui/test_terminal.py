@@ -204,3 +204,17 @@ def test_bad_input_is_one_sentence(environment: dict[str, str], tmp_path: Path, 
     command = [*GPUMON, "tui", "--source", "none", "--screenshot", str(tmp_path / "x.svg"), *arguments]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 2 and "Traceback" not in done.stderr and done.stderr.startswith("gpumon: ")
+
+
+def test_it_goes_on_drawing_where_stderr_is_a_log(
+    environment: dict[str, str], tmux: Tmux, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    command = " ".join([*GPUMON, "tui", "--source", "simulated", "2>", str(log)])
+    tmux.start(["sh", "-c", command], (100, 30))
+    tmux.shows("GPUs")
+    tmux.keys("?")
+    tmux.shows("Symbols")
+    tmux.keys("Escape", "q")
+    wait_for(lambda: "Pane is dead" in tmux.screen() or "no server" in tmux.screen() or not tmux.screen())
+    assert log.read_text() == ""

@@ -50,7 +50,9 @@ def test_addresses(given: str, url: str) -> None:
         assert found.path == Path("/run/x.sock")
 
 
-@pytest.mark.parametrize("given", ["ftp://x", "http://", "http://x:port", "http://x:99999999"])
+@pytest.mark.parametrize(
+    "given", ["http://[::1", "[", "ftp://x", "http://", "http://x:port", "http://x:99999999"]
+)
 def test_what_is_no_address_is_said(given: str) -> None:
     with pytest.raises(UserError, match="is not an address"):
         address.parse(given)

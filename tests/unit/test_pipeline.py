@@ -89,3 +89,18 @@ def test_steps_the_history_had_to_give_up_are_counted_in_the_snapshot(
     pipeline.close()
     store.close()
     assert snapshot.dropped[HISTORY_STEPS] == 7
+
+
+def test_a_history_that_cannot_be_written_is_one_line_of_the_log(
+    settings: Settings, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").touch()
+    with caplog.at_level(logging.INFO):
+        pipeline = Pipeline(settings, store=Store(tmp_path / "file" / "history.db"))
+        pipeline.tick()
+        last = pipeline.tick()
+        pipeline.close()
+    told = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert len(told) == 1 and told[0].exc_info is None, caplog.text
+    assert "gpumon continues without it" in told[0].getMessage()
+    assert next(one for one in last.collectors if one.name == "store").failures == 1

@@ -6,7 +6,7 @@ Nothing here is guessed: anything unknown is None, and a rule that needs it stay
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import isfinite
 from typing import Any
@@ -171,17 +171,24 @@ class RunFigures:
         seen = max(self.period - MEDIAN_MARGIN * median, NEIGHBOUR_BOUNDS[0] * cost)
         return min(seen, most * cost, MOST_OF_STEP * self.period)
 
+    def _counted_as(self, phase: str) -> str:
+        """The phase to which the records count what was seen in this one. If a loop marks its steps only, all
+        is seen after one `step()` and before the next, and becomes `other` when that comes."""
+        return "other" if phase == "between" and self.phases.keys() == {"other"} else phase
+
     @cached_property
     def hotspots(self) -> tuple[Hotspot, ...]:
         raw = self.setting("hotspots")
         found = [hotspot(item) for item in raw] if isinstance(raw, list) else []
-        return tuple(sorted((spot for spot in found if spot), key=lambda spot: -spot.share))
+        spots = [replace(spot, phase=self._counted_as(spot.phase)) for spot in found if spot]
+        return tuple(sorted(spots, key=lambda spot: -spot.share))
 
     @cached_property
     def work(self) -> tuple[Work, ...]:
         """The loop's work by statement, most expensive first."""
         raw = self.setting("work")
-        found = [one for one in map(work, raw) if one] if isinstance(raw, list) else []
+        read = [one for one in map(work, raw) if one] if isinstance(raw, list) else []
+        found = [replace(one, phase=self._counted_as(one.phase)) for one in read]
         return tuple(sorted(whole_evaluations(found), key=lambda one: -self.hot_seconds(one)))
 
     def piece(self, spot: Hotspot) -> Work | None:

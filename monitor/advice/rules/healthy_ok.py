@@ -42,6 +42,7 @@ def check(run: RunContext, findings: list[Finding]) -> Advice | None:
         title=f"{_few(run)}{checks} checks, none fired; {_time(run, unexplained)}",
         detail=_rest(run),
         remedy=_closer_look(run)
+        or _marks(run)
         or f"The next limit is {_limit(run, name)} ({units.percent(share)} of the step in {name}).",
         evidence={
             "checks": checks,
@@ -68,6 +69,8 @@ def _unexplained(run: RunContext) -> float:
     idle = _idle(run)
     if idle is not None:
         return idle
+    if _unmarked(run):
+        return 1.0
     return sum(run.share(phase) for phase in UNNAMED if phase not in run.forward_phases)
 
 
@@ -76,6 +79,8 @@ def _time(run: RunContext, unexplained: float) -> str:
         return devices
     if _idle(run) is not None:
         return f"the GPU has no work for {units.percent(unexplained)} of the time"
+    if _unmarked(run):
+        return "what its steps do is not known: the loop marks no phases"
     shares = units.percent(run.compute_share), units.percent(unexplained)
     return f"{shares[0]} of the time is {_passes(run)}, {shares[1]} unexplained"
 
@@ -94,6 +99,20 @@ def _closer_look(run: RunContext) -> str:
     if (_idle(run) or 0.0) < run.policy.starved_share:
         return ""
     return f"What keeps the GPU waiting is not known: `gpumon profile {run.run.id}` shows its gaps."
+
+
+def _unmarked(run: RunContext) -> bool:
+    """Whether the script tells only where its steps end."""
+    return run.phases.keys() == {"other"} and not run.device
+
+
+def _marks(run: RunContext) -> str:
+    if not _unmarked(run):
+        return ""
+    return (
+        'Mark the phases (`with monitor.phase("forward"):`), or leave it to `TrainingMonitor.auto()` or '
+        "`gpumon run`, which find them by themselves."
+    )
 
 
 def _few(run: RunContext) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from monitor.advice.context.run import RunContext
 from monitor.advice.rule import Advice, rule
 from monitor.model import units
+from monitor.model.phase_names import moment
 
 OUT_OF_MEMORY = ("OutOfMemoryError", "MemoryError")
 """Exceptions that mean out of memory: torch's for a device, Python's for the host."""
@@ -24,7 +25,7 @@ def check(run: RunContext) -> Advice | None:
     phase = run.lead.live_phase
     free = _memory_free(run)
     full = free is not None and free < run.policy.memory_exhausted
-    where = f" in {phase}" if phase else ""
+    where = f" {moment(phase)}" if phase else ""
     return Advice(
         title=f"{_how(run)}{where} after {units.whole(run.run.steps)} steps",
         remedy=_remedy(run, full),
@@ -55,7 +56,10 @@ def _remedy(run: RunContext, full: bool) -> str:
         return "The machine was out of memory: fewer workers, a smaller batch."
     if run.run.state == "failed":
         return "Read the traceback in the run's own output."
-    return "Killed from outside (signal, out-of-memory killer, scheduler): look at dmesg and the job's log."
+    return (
+        "Killed from outside (signal, out-of-memory killer, scheduler), or by its own `os._exit`: look at "
+        "dmesg and the job's log."
+    )
 
 
 def _memory_free(run: RunContext) -> float | None:

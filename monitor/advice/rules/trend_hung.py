@@ -12,6 +12,7 @@ from __future__ import annotations
 from monitor.advice.context.run import RunContext
 from monitor.advice.rule import Advice, rule
 from monitor.model import units
+from monitor.model.phase_names import moment
 from monitor.model.policy import Policy
 from monitor.model.run import Rank
 
@@ -35,10 +36,11 @@ def check(run: RunContext) -> Advice | None:
     if _still(run, lead, silent) < _patience(run.policy, lead):
         return None
     phase = lead.live_phase or "other"
+    cause = _cause(run, phase)
     return Advice(
-        title=f"Hung in {phase}: no step for {units.seconds(silent)}"
+        title=f"Hung {moment(phase)}: no step for {units.seconds(silent)}"
         + ("" if run.live else " until somebody ended it"),
-        remedy=f"In {phase}: {_cause(run, phase)}.",
+        remedy=f"Between two steps: {cause}." if phase == "between" else f"In {phase}: {cause}.",
         change=f"py-spy dump --pid {lead.pid}" if run.live else "",
         evidence={
             "silent_seconds": silent,

@@ -181,3 +181,34 @@ def test_bash_completes_commands_and_options(place: Path) -> None:
 def test_every_command_can_be_completed(place: Path, shell: str) -> None:
     script = gpumon(place, "completion", shell).stdout
     assert [name for name in COMMANDS if name not in script] == []
+
+
+def in_a_shell(place: Path, command: str) -> subprocess.CompletedProcess[str]:
+    """`gpumon` stands for our command."""
+    python = f"{sys.executable} -m monitor.cli.main"
+    return subprocess.run(
+        ["sh", "-c", command.replace("gpumon", python)],
+        cwd=ROOT, env=environment(place), capture_output=True, text=True, timeout=PATIENCE,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("words", ["runs", "runs --json", "status", "show last", "report last --md"])
+def test_a_full_disk_or_a_closed_output_is_said_in_one_sentence(place: Path, words: str) -> None:
+    full = in_a_shell(place, f"gpumon {words} > /dev/full")
+    assert (full.returncode, full.stderr) == (2, "gpumon: cannot write the output: No space left on device\n")
+    closed = in_a_shell(place, f"gpumon {words} >&-")
+    assert (closed.returncode, closed.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("seconds", ["-1", "nan", "1e9", "soon"])
+def test_a_screenshot_after_no_time_at_all(place: Path, seconds: str) -> None:
+    done = gpumon(place, "tui", "--screenshot", str(place / "x.svg"), f"--after={seconds}")
+    assert done.returncode == 2 and "is not a number of seconds" in done.stderr, done.stderr
+
+
+def test_what_is_logged_while_a_command_runs_says_whose_it_is(place: Path) -> None:
+    (place / "rings").mkdir(exist_ok=True)
+    (place / "rings" / "odd.0.ring").write_bytes(b"not a ring" * 1000)
+    lines = gpumon(place, "runs").stderr.splitlines()
+    assert lines and all(line.startswith("gpumon: ") for line in lines), lines
+    assert any("size (of a size that no ring has): odd.0.ring" in line for line in lines), lines

@@ -95,6 +95,18 @@ def test_a_record_that_is_gone_is_not_called_no_training(gpumon_dir: Path, tmp_p
     assert report["seen"] == "training"
 
 
+@pytest.mark.slow
+def test_a_training_whose_ring_could_not_be_made_is_not_called_no_training(tmp_path: Path) -> None:
+    """GIVEN a file where the folder of rings should be THEN the report says that there was a training."""
+    (tmp_path / "file").touch()
+    text, report = reported(
+        tmp_path / "file", tmp_path, warm.python(), str(write(tmp_path, AUTO + "\nmain()\n"))
+    )
+    assert "Nothing was recorded: there was a training" in " ".join(text.split()), text
+    assert "no backward pass" not in text
+    assert (report["state"], report["seen"]) == ("not_training", "not_recorded")
+
+
 @pytest.mark.parametrize(
     ("command", "seen", "words"),
     [

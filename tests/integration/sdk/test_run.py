@@ -117,3 +117,27 @@ def test_failing_script_is_a_failed_run(gpumon_dir: Path, tmp_path: Path) -> Non
     assert done.returncode == 1 and "ValueError: boom" in done.stderr
     (found,) = trainer_rings(gpumon_dir)
     assert found.header.state == 2
+
+
+@pytest.mark.parametrize("streams", ["2>&-", ">&- 2>&-", "<&- >&- 2>&-", "2>/dev/full", "2>/dev/full >&-"])
+def test_where_nothing_can_be_said_the_command_still_runs(
+    gpumon_dir: Path, tmp_path: Path, streams: str
+) -> None:
+    """It finds what it would find without us, and its exit code is ours."""
+    looks = (
+        "import os, pathlib, sys\n"
+        "def stream(n):\n"
+        "    try: return os.readlink(f'/proc/self/fd/{n}')\n"
+        "    except OSError: return 'closed'\n"
+        "pathlib.Path(sys.argv[1]).write_text(repr([stream(n) for n in (1, 2)]))\n"
+        "sys.exit(7)\n"
+    )
+    script = write(tmp_path, looks)
+    found: list[tuple[int, str]] = []
+    for front in ("", " ".join(RUN) + " -- "):
+        target = tmp_path / f"found{len(found)}"
+        command = f"{front}{sys.executable} {script} {target} {streams}"
+        done = subprocess.run(["sh", "-c", command], env=environment(gpumon_dir), timeout=PATIENCE)
+        found.append((done.returncode, target.read_text()))
+    assert found[0] == found[1]
+    assert found[0][0] == 7

@@ -111,6 +111,20 @@ def test_work_that_mostly_sleeps_is_not_called_own_code() -> None:
     assert [one.id for one in found if one.id.startswith("compute.")] == ["compute.sleep"]
 
 
+def test_a_loop_that_marks_only_its_steps_is_told_what_takes_them() -> None:
+    """GIVEN a monitor of the script's own without phases: its lines are seen between two `step()`, its time
+    is the step's THEN it is not called healthy."""
+    slept = hot("between", "time.sleep(0.02)", 0.98, line=8, job="sleep", kind="sleep", calls=1)
+    slept |= {"piece": ["train.py", 8], "api": "time.sleep"}
+    work = piece("between", "time.sleep(0.02)", 0.98, line=8, job="sleep", api="time.sleep")
+    found = first(run_of({"other": 0.021}, config={"work": [work], "hotspots": [slept]}))
+    assert found.id == "compute.sleep" and "98 %" in found.title
+    unseen = first(run_of({"other": 0.021}))
+    assert unseen.id == "healthy.ok" and "not known: the loop marks no phases" in unseen.title
+    assert unseen.evidence["unexplained_share"] == 1.0
+    assert unseen.remedy is not None and "monitor.phase" in unseen.remedy.summary
+
+
 def test_a_copy_may_cost_the_steps_more_than_its_own_time() -> None:
     copied = piece(
         "between", "best = copy.deepcopy(model.state_dict())", 1.0, job="copy", api="copy.deepcopy"

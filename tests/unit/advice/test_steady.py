@@ -102,8 +102,17 @@ def test_what_ended_a_run_is_its_headline_and_nothing_is_promised(state: str) ->
     assert "×" not in verdict.text()
 
 
-def hung(run: Run, silent: float, **changes: object) -> Run:
-    rank = msgspec.structs.replace(run.ranks[0], last_step_time=NOW - silent, live_phase="backward")
+def test_a_run_that_ends_between_two_steps_is_not_said_to_end_in_one() -> None:
+    rank = msgspec.structs.replace(starved(0).ranks[0], live_phase="between")
+    between = msgspec.structs.replace(starved(0), state="killed", ranks=(rank,))
+    assert first(between).title.startswith("Killed between two steps after ")
+    stuck = hung(starved(0), 300.0, live_phase="between")
+    assert first(stuck).title.startswith("Hung between two steps: ")
+    assert first(stuck).remedy.summary.startswith("Between two steps: ")
+
+
+def hung(run: Run, silent: float, *, live_phase: str = "backward", **changes: object) -> Run:
+    rank = msgspec.structs.replace(run.ranks[0], last_step_time=NOW - silent, live_phase=live_phase)
     return msgspec.structs.replace(run, ranks=(rank,), **changes)
 
 

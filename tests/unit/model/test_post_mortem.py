@@ -31,6 +31,11 @@ def text(run: Run, *findings: Finding) -> str:
             "Killed in backward of step 401, at 97 % of the GPU's memory",
         ),
         (
+            replace(made.ended_as("killed", live_phase="between", scalars={}), timeline=(), config={}),
+            (),
+            "Killed after the work of step 401",
+        ),
+        (
             replace(made.ended_as("failed", scalars={}), error="ValueError", timeline=()),
             (),
             "Ended by ValueError in step 401",
@@ -43,7 +48,7 @@ def text(run: Run, *findings: Finding) -> str:
         (made.run(interrupted=True, config={}), (HUNG,), "Hung for 3 s in backward of step 401"),
         (made.run(interrupted=True, config={}), (UNKNOWN,), "Hung for 3 s in step 401"),
     ],
-    ids=["ended", "killed", "failed", "hangs", "hung until Ctrl-C", "nobody knows where"],
+    ids=["ended", "killed", "killed between", "failed", "hangs", "hung until Ctrl-C", "nobody knows where"],
 )
 def test_how_it_ended(run: Run, findings: tuple[Finding, ...], said: str) -> None:
     assert text(run, *findings) == said
