@@ -306,6 +306,7 @@ class StepRecognizer(Loop):
         if self.current is not None and self.untrained:
             self.current.role = TRAIN
             self.untrained = False
+            self.session.loaders.trained_on()
 
     def _check_by_hand(self) -> None:
         """No optimizer has ever stepped: were the parameters updated by hand since the last backward?"""

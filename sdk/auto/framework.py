@@ -25,6 +25,10 @@ _LOOPS = {
     "deepspeed": "deepspeed",
     "torchrl": "torchrl",
     "keras": "keras",
+    "d3rlpy": "d3rlpy",
+    "monai": "monai",
+    "pytorch_tabnet": "pytorch_tabnet",
+    "sbi": "sbi",
 }
 """Package → framework. The outermost caller counts: one framework's Trainer may use another's optimizer."""
 _LIBRARIES = ("timm", "torch_geometric")

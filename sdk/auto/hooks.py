@@ -4,13 +4,15 @@ inside compiled code and in threads that do not train."""
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable
 from threading import get_ident
 from typing import Any
 
 from ..compiler.tracing import Compiling, trace_as_no_op
 from ..core import NATIVE
-from ._recognizer import LoaderState, StepRecognizer
+from ..loader.maker import remember_maker
+from ._recognizer import TRAIN, LoaderState, StepRecognizer
 from .import_hook import when_imported
 from .patch import Undo, replace
 from .side_calls import side_calls, when_there
@@ -20,6 +22,7 @@ def install(steps: StepRecognizer, torch: Any) -> list[Undo]:
     """All hooks of automatic instrumentation."""
     data = torch.utils.data.dataloader
     return [
+        replace(data.DataLoader, "__init__", lambda original: _loader_made(steps, original)),
         replace(data.DataLoader, "__iter__", lambda original: _iter(steps, original)),
         replace(data._BaseDataLoaderIter, "__next__", lambda original: _next(steps, original)),
         replace(torch.autograd, "backward", lambda original: _backward(steps, original)),
@@ -31,12 +34,23 @@ def install(steps: StepRecognizer, torch: Any) -> list[Undo]:
     ]
 
 
+def _loader_made(steps: StepRecognizer, original: Any) -> Any:
+    def __init__(loader: Any, *args: Any, **kwargs: Any) -> None:
+        original(loader, *args, **kwargs)
+        steps.guarded(remember_maker, loader, sys._getframe(1))
+
+    return __init__
+
+
 def _iter(steps: StepRecognizer, original: Any) -> Any:
     def __iter__(loader: Any) -> Any:
         if not steps.ours():
             return original(loader)
         state, asked = steps.guarded(steps.iterating, loader) or (LoaderState(), False)
-        iterator = steps.session.loaders.started(loader, original) if asked else original(loader)
+        if asked:
+            iterator = steps.session.loaders.started(loader, original, state.role == TRAIN)
+        else:
+            iterator = original(loader)
         iterator._gpumon_state = state
         return iterator
 

@@ -70,6 +70,8 @@ LATER: tuple[tuple[str, str, tuple[str, ...], int], ...] = (
     ("ultralytics.engine.trainer", "BaseTrainer", ("save_model",), CHECKPOINT),
     ("fastai.learner", "Learner", ("_do_epoch_validate",), VALIDATE),
     ("fastai.learner", "Learner", ("save", "export"), CHECKPOINT),
+    ("d3rlpy.base", "LearnableBase", ("save", "save_model"), CHECKPOINT),
+    ("d3rlpy.logging.logger", "D3RLPyLogger", ("commit",), LOG),
 )
 """Module, its class (empty: module functions), names, phase; hooked once the module is imported."""
 

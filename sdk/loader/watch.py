@@ -32,6 +32,11 @@ class LoaderWatch:
         """Where worker rings go; None: nowhere."""
         self.times = FetchTimes()
         self.loader: Any = None
+        """The one to train on."""
+        self._untried: Callable[[], Any] | None = None
+        """One that was iterated since, if it still exists; it may be for an evaluation."""
+        self._trains = False
+        """A batch has been trained on."""
         self.epochs_started = 0
         self.workers_started = 0
         self._workers = WorkerRings(meta)
@@ -43,15 +48,27 @@ class LoaderWatch:
         self._pin: TimedPin | None = None
         self._whole: dict[tuple[int, int, Any], float | None] = {}
 
-    def started(self, loader: Any, make_iterator: Callable[[Any], Any]) -> Any:
-        """Create the loader's iterator, with our timing in it."""
-        self.loader = loader
+    def started(self, loader: Any, make_iterator: Callable[[Any], Any], trains: bool = True) -> Any:
+        """Create the loader's iterator, with our timing in it. `trains`: it is known to be for training; else
+        it is only remembered, once another is."""
+        if trains or not self._trains:
+            self.loader, self._untried = loader, None
+        else:
+            self._untried = weakref.ref(loader)
         self.epochs_started += 1
         iterator = self._with_workers(loader, make_iterator) if loader.num_workers else make_iterator(loader)
         self._iterator = weakref.ref(iterator)
         if self._timing:
             self._time(iterator)
         return iterator
+
+    def trained_on(self) -> None:
+        """The newest batch was one to train on."""
+        self._trains = True
+        loader = self._untried() if self._untried is not None else None
+        self._untried = None
+        if loader is not None:
+            self.loader = loader
 
     def tick(self) -> None:
         """Once a second. Timers cost every batch some microseconds, so they stay in for `ENOUGH` batches,

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from ..loader.maker import is_authors
 from ..structure.files import is_user_file
 from ._model import model_part
 from .classes import torch_class
@@ -130,6 +131,7 @@ def loader_config(loader: Any, watch: Any) -> dict[str, Any]:
             "sampler": lambda: _name(loader.sampler),
             "batch_sampler": lambda: _name(loader.batch_sampler),
             "collate": lambda: _function(loader.collate_fn),
+            "own": lambda: is_authors(loader),
             "collate_own": lambda: _is_own(loader.collate_fn),
             "dataset": lambda: _name(loader.dataset),
             "dataset_len": lambda: len(loader.dataset),

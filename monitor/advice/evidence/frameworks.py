@@ -38,6 +38,17 @@ SETTINGS: dict[str, dict[str, str]] = {
         "optimizer": "`NeuralNet(optimizer__fused=True)`",
         "compile": "`NeuralNet(compile=True)`",
     },
+    "d3rlpy": {
+        "save": "`fit(n_steps_per_epoch={every})`",
+        "log": "`fit(n_steps_per_epoch={every})`",
+        "batch": "`DQNConfig(batch_size={batch})`, or whatever configuration you use",
+    },
+    "pytorch_tabnet": {
+        "workers": "`fit(num_workers={workers})`",
+        "batch": "`fit(batch_size={batch})`",
+        "optimizer": "`TabNetClassifier(optimizer_params={{\"lr\": 2e-2, \"fused\": True}})`",
+    },
+    "sbi": {"batch": "`train(training_batch_size={batch})`"},
     "stable_baselines3": {"batch": "`PPO(…, batch_size={batch})`, or whatever agent class you use"},
     "timm": {"checkpointing": "`model.set_grad_checkpointing(False)`"},
     "ultralytics": {

@@ -45,8 +45,8 @@ def check(run: RunContext) -> Advice | None:
     whole, work = run.setting("loader", "whole_batch_seconds"), run.model.work
     if not isinstance(whole, float) or not loading.starved(run) or work <= 0.0 or whole > CLEAR * work:
         return None
-    if frameworks.framework(run):
-        return None  # it makes loaders anew, and not every one keeps a sampler of batches
+    if frameworks.framework(run) or run.setting("loader", "own") is False:
+        return None  # a library makes the loader, and not every one takes a sampler of batches
     share = loading.data_share(run)
     data = run.setting("loader", "dataset") or "the data set"
     return Advice(

@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.frameworks.environment import python_with_frameworks
+from tests.frameworks.environment import python_with_frameworks, python_with_libraries
 
 SCRIPTS = Path(__file__).parent / "scripts"
 LIBRARIES = Path(__file__).parent / "libraries"
@@ -33,6 +33,8 @@ class Case:
     """Written after the freeze: what the first look said is what counts."""
     library: bool = False
     """The loop is a library's, and so is the setting that is wrong."""
+    apart: bool = False
+    """The library is in the second environment."""
     batches: tuple[int, int] = (1, 1)
     """Samples a step takes, naive and fixed, where the remedy changes that."""
     arguments: tuple[str, ...] = ()
@@ -47,8 +49,12 @@ class Case:
 
     @property
     def command(self) -> list[str]:
-        python = str(python_with_frameworks()) if self.library else sys.executable
-        return [python, str(self.path), *self.arguments]
+        return [self._python(), str(self.path), *self.arguments]
+
+    def _python(self) -> str:
+        if not self.library:
+            return sys.executable
+        return str(python_with_libraries() if self.apart else python_with_frameworks())
 
     @property
     def healthy(self) -> bool:

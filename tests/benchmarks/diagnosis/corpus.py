@@ -28,6 +28,28 @@ LIBRARIES = (
 )
 
 
+def _apart(script: str, cause: str, *ids: str, batches: tuple[int, int] = (1, 1)) -> tuple[Case, Case]:
+    """The same in the second environment, for a first look."""
+    sick = Case(script, cause, ids, library=True, apart=True, fresh=True, batches=batches)
+    return sick, Case(script, "", (), library=True, apart=True, fresh=True, arguments=("--fixed",))
+
+
+MORE_LIBRARIES = (
+    *_apart(
+        "tabnet_workers", "num_workers=2, short epochs", "input.workers_restarted", "input.too_many_workers"
+    ),
+    *_apart("ignite_saves", "Checkpoint every 2", "compute.checkpoint_stalls"),
+    *_apart("pyro_evaluates", "evaluate_loss every 10", "compute.validation_too_often"),
+    *_apart("sbi_batch", "training_batch_size=10", "compute.small_batch", batches=(10, 200)),
+    *_apart("d3rlpy_saves", "n_steps_per_epoch=5", "compute.checkpoint_stalls"),
+    *_apart("monai_transforms", "Dataset, not CacheDataset", "input.slow_getitem", "input.no_workers"),
+    *_apart("darts_double", "series of float64", "compute.double_precision"),
+    *_apart("sentence_sampler", "NO_DUPLICATES, many of them", "input.slow_sampler"),
+)
+"""Libraries with loops of their own that gpumon had never met. gpumon was not run on them while they were
+written."""
+
+
 def _case(script: str, cause: str, id: str, batches: tuple[int, int] = (1, 1)) -> Case:
     return Case(script, cause, (id,), batches=batches)
 
@@ -124,6 +146,6 @@ SEVENTH = (
 replay, torch.func, a database, a curriculum). gpumon was not run on them while they were written, and one
 cause, padding, had no rule then. Rules were changed for some after that look."""
 
-CASES = (*SEVENTH, *SIXTH, *FIFTH, *FOURTH, *LIBRARIES, *OLD)
+CASES = (*MORE_LIBRARIES, *SEVENTH, *SIXTH, *FIFTH, *FOURTH, *LIBRARIES, *OLD)
 """In the order in which they are measured: those whose first look was last come first. New scripts get
 `fresh=True` until rules are changed for them."""
