@@ -163,5 +163,9 @@ def _remedy(run: RunContext, length: float) -> str:
             "persistent_workers=True, load in the loop (num_workers=0)."
             + frameworks.setting(run, "workers", workers=0)
         )
-    also = " That of the validation, too." if _evaluating(run) else ""
-    return f"Set persistent_workers=True and build the DataLoader once, outside the epoch loop.{also}"
+    if _evaluating(run):
+        return (
+            "Set persistent_workers=True and build each DataLoader once, outside the epoch loop, that of the "
+            "validation, too."
+        )
+    return "Set persistent_workers=True and build the DataLoader once, outside the epoch loop."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from monitor.model.host import Disk, Pressure
@@ -136,7 +138,7 @@ def test_workers_that_stay_shift_what_is_drawn_after_the_first_epoch(
 
 
 def test_a_loader_that_a_library_makes_is_not_the_authors_to_change() -> None:
-    rows = {"dataset_resident": True, "whole_batch_seconds": 0.002}
+    rows: dict[str, Any] = {"dataset_resident": True, "whole_batch_seconds": 0.002}
     assert first(starved(0, [], **rows, own=True)).id == "input.rows_one_by_one"
     assert not findings_of(snapshot_of(starved(0, [], **rows, own=False)), "input.rows_one_by_one")
 

@@ -15,7 +15,7 @@ from tests.unit.sdk.loops import Net, Recording, tensors
 def test_a_loader_that_nothing_is_trained_on_is_not_shown(auto: Recording) -> None:
     """Importances are computed at the end, with a loader of its own and gradients on."""
 
-    session = auto.monitor._session
+    session: Any = auto.monitor._session
 
     def loop() -> None:
         net = Net()
@@ -31,13 +31,14 @@ def test_a_loader_that_nothing_is_trained_on_is_not_shown(auto: Recording) -> No
 
 def test_a_new_loader_is_shown_once_it_is_trained_on(auto: Recording) -> None:
     seen: list[Any] = []
+    session: Any = auto.monitor._session
 
     def loop() -> None:
         net = Net()
         for size in (8, 12):
             for x, y in DataLoader(tensors(), batch_size=size):
                 net.step(x, y)
-                seen.append(auto.monitor._session.loaders.loader.batch_size)
+                seen.append(session.loaders.loader.batch_size)
 
     auto(loop)
     assert seen == [8] * 6 + [12] * 4
@@ -66,7 +67,8 @@ def test_one_made_before_is_nobodys() -> None:
 
 
 def test_what_workers_of_an_evaluation_cost_to_start(auto: Recording) -> None:
-    starts = auto.monitor._session.loaders.evaluation_starts
+    session: Any = auto.monitor._session
+    starts = session.loaders.evaluation_starts
 
     def loop() -> None:
         net = Net()
