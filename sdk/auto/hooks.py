@@ -50,7 +50,7 @@ def _iter(steps: StepRecognizer, original: Any) -> Any:
         if asked:
             iterator = steps.session.loaders.started(loader, original, state.role == TRAIN)
         else:
-            iterator = original(loader)
+            iterator = steps.session.loaders.evaluating(loader, original)
         iterator._gpumon_state = state
         return iterator
 
@@ -74,8 +74,9 @@ def _next(steps: StepRecognizer, original: Any) -> Any:
     def unusual(iterator: Any) -> Any:
         state = getattr(iterator, "_gpumon_state", None) or _new_state(iterator)
         asked = steps.batch_requested(state)
+        take = original if asked else steps.session.loaders.evaluation_starts.timed(original)
         try:
-            batch = original(iterator)
+            batch = take(iterator)
         except BaseException:
             steps.no_batch(asked)
             raise

@@ -64,6 +64,7 @@ LATER: tuple[tuple[str, str, tuple[str, ...], int], ...] = (
     ("torch.distributed.checkpoint.state_dict_saver", "", ("save",), CHECKPOINT),
     ("transformers.trainer", "Trainer", ("evaluate", "predict"), VALIDATE),
     ("transformers.trainer", "Trainer", ("_save_checkpoint", "save_model"), CHECKPOINT),
+    ("trl.trainer.base_trainer", "_BaseTrainer", ("create_model_card",), CHECKPOINT),
     ("lightning.pytorch.trainer.trainer", "Trainer", ("save_checkpoint",), CHECKPOINT),
     ("pytorch_lightning.trainer.trainer", "Trainer", ("save_checkpoint",), CHECKPOINT),
     ("ultralytics.engine.trainer", "BaseTrainer", ("validate",), VALIDATE),

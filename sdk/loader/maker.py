@@ -5,18 +5,18 @@ from __future__ import annotations
 from types import FrameType
 from typing import Any
 
-from ..structure.files import is_user_file
+from ..structure.files import is_ours, is_user_file
 
 _PLACE = "_gpumon_own"
 """With an underscore: what copies a loader's settings to a new one leaves it out."""
 _CONSTRUCTORS = 8
-"""Chosen: frames of constructors to pass, one for each class a loader derives from."""
+"""Chosen: frames of constructors to pass, one for each class a loader derives from, and of our hooks."""
 
 
 def remember_maker(loader: Any, frame: FrameType | None) -> None:
     """A loader was made below this frame. The constructors of its own classes are no makers."""
     for _ in range(_CONSTRUCTORS):
-        if frame is None or not _has(frame, loader):
+        if frame is None or not (_has(frame, loader) or is_ours(frame.f_code.co_filename)):
             break
         frame = frame.f_back
     if frame is not None:

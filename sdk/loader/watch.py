@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import ring
+from ._evaluation_starts import EvaluationStarts
 from ._timing import ENOUGH, FetchTimes, TimedFetcher, TimedPin, TimedSampler, clock
 from ._worker import WorkerInit
 from ._worker_rings import WorkerRings
@@ -33,12 +34,13 @@ class LoaderWatch:
         self.times = FetchTimes()
         self.loader: Any = None
         """The one to train on."""
-        self._untried: Callable[[], Any] | None = None
-        """One that was iterated since, if it still exists; it may be for an evaluation."""
+        self._untried: Any = None
+        """One that was iterated since; it may be for an evaluation. An iterator does not keep its loader."""
         self._trains = False
         """A batch has been trained on."""
         self.epochs_started = 0
         self.workers_started = 0
+        self.evaluation_starts = EvaluationStarts()
         self._workers = WorkerRings(meta)
         self._cost_ns = 0
         self._iterator: Callable[[], Any] = lambda: None
@@ -54,7 +56,7 @@ class LoaderWatch:
         if trains or not self._trains:
             self.loader, self._untried = loader, None
         else:
-            self._untried = weakref.ref(loader)
+            self._untried = loader
         self.epochs_started += 1
         iterator = self._with_workers(loader, make_iterator) if loader.num_workers else make_iterator(loader)
         self._iterator = weakref.ref(iterator)
@@ -62,13 +64,15 @@ class LoaderWatch:
             self._time(iterator)
         return iterator
 
+    def evaluating(self, loader: Any, make_iterator: Callable[[Any], Any]) -> Any:
+        """Create the iterator of a loader for an evaluation."""
+        return self.evaluation_starts.started(loader, make_iterator)
+
     def trained_on(self) -> None:
         """The newest batch was one to train on."""
         self._trains = True
-        loader = self._untried() if self._untried is not None else None
-        self._untried = None
-        if loader is not None:
-            self.loader = loader
+        if self._untried is not None:
+            self.loader, self._untried = self._untried, None
 
     def tick(self) -> None:
         """Once a second. Timers cost every batch some microseconds, so they stay in for `ENOUGH` batches,

@@ -87,6 +87,7 @@ class Observer:
             self._undo()
             self._undo = None
         scalars = self._housekeeping.scalars() | self._loaders.times.scalars()
+        scalars |= self._loaders.evaluation_starts.scalars()
         before = self.config.get("compile")
         compiled = compile_config({k: v for k, v in scalars.items() if k.startswith("dynamo.")})
         if compiled is not None:

@@ -33,7 +33,11 @@ def _is_user_file(name: str) -> bool:
     path = os.path.abspath(name)
     if any(folder in path for folder in _PACKAGES):
         return False
-    return not path.startswith((*_STANDARD, os.path.join(_SDK, "")))
+    return not path.startswith(_STANDARD) and not is_ours(path)
+
+
+def is_ours(name: str) -> bool:
+    return name.startswith(os.path.join(_SDK, ""))
 
 
 def short_path(name: str) -> str:

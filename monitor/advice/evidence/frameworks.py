@@ -46,7 +46,7 @@ SETTINGS: dict[str, dict[str, str]] = {
     "pytorch_tabnet": {
         "workers": "`fit(num_workers={workers})`",
         "batch": "`fit(batch_size={batch})`",
-        "optimizer": '`TabNetClassifier(optimizer_params={{"lr": 2e-2, "fused": True}})`',
+        "optimizer": "`TabNetClassifier(optimizer_params=dict(lr=2e-2, fused=True))`",
     },
     "sbi": {"batch": "`train(training_batch_size={batch})`"},
     "stable_baselines3": {"batch": "`PPO(…, batch_size={batch})`, or whatever agent class you use"},

@@ -1,11 +1,12 @@
 """The workers are restarted every epoch (or even every step).
 
-Looks at: epochs and workers started, `persistent_workers`, the wait at the first step of an epoch.
+Looks at: epochs and workers started, `persistent_workers`, the wait at the first step of an epoch; what
+    starting and ending the workers of a validation's loader takes.
 Why: Starting a worker forks or spawns a process, imports modules, and refills the queue from empty; short
     epochs pay for that again and again.
 Remedy: `persistent_workers=True` and one DataLoader for the whole run; never `next(iter(loader))` in the
     loop.
-Gain: the wait at epoch starts, spread over the steps.
+Gain: the wait at epoch and validation starts, spread over the steps.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from monitor.advice.context.run import RunContext
-from monitor.advice.evidence import loading
+from monitor.advice.evidence import frameworks, loading
 from monitor.advice.prediction.gain import Bounds
 from monitor.advice.prediction.step_model import Change, Saving
 from monitor.advice.rule import Advice, rule
@@ -54,7 +55,7 @@ def check(run: RunContext) -> Advice | None:
         return None
     start = _start_seconds(run, workers)
     per_step = min(start * epochs / run.lead.steps, run.model.wait)
-    if per_step < run.policy.phase_share * run.model.period:
+    if per_step + _evaluating(run) < run.policy.phase_share * run.model.period:
         return None
     length = run.lead.steps / epochs
     share = sum(one.seconds for one in _saved(run, per_step, length, 1.0).savings) / run.model.period
@@ -73,6 +74,8 @@ def check(run: RunContext) -> Advice | None:
             "steps_per_epoch": length,
             "start_seconds": start,
             "start_share": share,
+            "validation_starts": run.scalar("loader.evaluation_starts"),
+            "validation_start_seconds": run.scalar("loader.evaluation_start_s"),
             "persistent_workers": run.setting("loader", "persistent_workers"),
         },
         gain=(EPOCH_SAVED if length >= EACH_STEP else STEP_SAVED).of(
@@ -95,6 +98,13 @@ def _start_seconds(run: RunContext, workers: int) -> float:
     return run.policy.worker_start_seconds * spawn + WORKER_SECONDS * workers
 
 
+def _evaluating(run: RunContext) -> float:
+    """Seconds per step that starting and ending the workers of validations takes."""
+    starts, each = (run.scalar(f"loader.evaluation_{name}") for name in ("starts", "start_s"))
+    steps = run.lead.steps if run.lead else 0
+    return min(starts * each / steps, run.seconds("validate")) if starts and each and steps else 0.0
+
+
 def _recreated(run: RunContext) -> bool:
     started, workers = run.count("loader", "workers_started"), run.workers
     return bool(started and workers and started > workers)
@@ -105,8 +115,9 @@ def _saved(run: RunContext, per_step: float, length: float, factor: float) -> Ch
     also joined inside the step, and what remains is the usual hand-over from a worker that stays."""
     if length >= EACH_STEP:
         beside = max(0.0, run.cost_with_neighbours(per_step) - per_step)
-        savings = (Saving("data", factor * per_step, "workers_start"), Saving("*", beside, "neighbours"))
-        return Change(savings=savings)
+        starts = Saving("data", factor * per_step, "workers_start")
+        validations = Saving("validate", min(1.0, factor) * _evaluating(run), "workers_start")
+        return Change(savings=(starts, validations, Saving("*", beside, "neighbours")))
     joined = max(0.0, run.seconds("forward") - run.seconds("backward"))
     asked = _asked_outside(run)
     model = run.model
@@ -145,5 +156,16 @@ def _remedy(run: RunContext, length: float) -> str:
     if run.setting("loader", "persistent_workers") is True:
         return (
             "The DataLoader is built again every epoch, so persistent workers cannot persist: build it once."
+        )
+    if run.setting("loader", "own") is False:
+        return (
+            "The workers end with each epoch, and a library makes the loader: if it takes no "
+            "persistent_workers=True, load in the loop (num_workers=0)."
+            + frameworks.setting(run, "workers", workers=0)
+        )
+    if _evaluating(run):
+        return (
+            "Set persistent_workers=True and build each DataLoader once, outside the epoch loop, that of the "
+            "validation, too."
         )
     return "Set persistent_workers=True and build the DataLoader once, outside the epoch loop."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from monitor.model.host import Disk, Pressure
@@ -144,3 +146,25 @@ def test_workers_that_stay_shift_what_is_drawn_after_the_first_epoch(
     run = starved(workers, waiting, persistent_workers=stay)
     [found] = findings_of(snapshot_of(run), id)
     assert found.remedy.effect == effect
+
+
+def test_a_loader_that_a_library_makes_is_not_the_authors_to_change() -> None:
+    rows: dict[str, Any] = {"dataset_resident": True, "whole_batch_seconds": 0.002}
+    assert first(starved(0, [], **rows, own=True)).id == "input.rows_one_by_one"
+    assert not findings_of(snapshot_of(starved(0, [], **rows, own=False)), "input.rows_one_by_one")
+
+
+def test_workers_that_validations_start_anew_are_part_of_the_cause() -> None:
+    """GIVEN short epochs, each with a validation whose loader starts workers, too THEN both starts are one
+    cause, and validating less often comes after it."""
+    phases = {"data": 0.004, "forward": 0.006, "backward": 0.004, "validate": 0.008}
+    config = loader_config(2, epochs_started=60, workers_started=120, persistent_workers=False)
+    scalars = {"loader.first_wait_s": 0.01}
+    ends = {"loader.evaluation_starts": 60.0, "loader.evaluation_start_s": 0.03}
+    run = run_of(phases, config=config, rank={"loader": loader(**LOADED), "scalars": scalars | ends})
+    found = first(run)
+    assert found.id == "input.workers_restarted" and "validation, too" in found.remedy.summary
+    run = run_of(phases, config=config, rank={"loader": loader(**LOADED), "scalars": scalars})
+    (without,) = findings_of(snapshot_of(run), "input.workers_restarted") or (None,)
+    assert found.speedup is not None and found.speedup.likely > 1.3
+    assert without is None or without.speedup is None or without.speedup.likely < 1.2

@@ -29,7 +29,7 @@ class Tower(nn.Module):
 rows = numpy.random.default_rng(0).normal(size=(3200, 160)).astype("float32")
 options = {"optimizer__fused": True} if "--fixed" in sys.argv else {"optimizer__foreach": False}
 net = NeuralNetClassifier(
-    Tower, criterion=nn.CrossEntropyLoss, optimizer=torch.optim.AdamW, lr=1e-3, max_epochs=3, batch_size=16,
+    Tower, criterion=nn.CrossEntropyLoss, optimizer=torch.optim.AdamW, lr=1e-3, max_epochs=24, batch_size=128,
     verbose=0, train_split=None, iterator_train__shuffle=True, **options,
 )  # fmt: skip
 net.fit(rows, numpy.arange(3200) % 3)
