@@ -29,21 +29,37 @@ class DiskCounters(NamedTuple):
     busy_seconds: float
 
 
-def parse_diskstats(raw: bytes) -> dict[str, DiskCounters]:
-    """Device name → counters, for every line of the file."""
-    found = {}
-    for line in raw.splitlines():
-        fields = line.split()
-        if len(fields) >= 14:
-            found[fields[2].decode()] = DiskCounters(
-                int(fields[5]) * SECTOR_BYTES, int(fields[9]) * SECTOR_BYTES, int(fields[12]) / 1e3
-            )
-    return found
+Parsed = tuple[str, DiskCounters]
+
+
+def _parse(line: bytes) -> Parsed | None:
+    fields = line.split()
+    if len(fields) < 14:
+        return None
+    counters = DiskCounters(
+        int(fields[5]) * SECTOR_BYTES, int(fields[9]) * SECTOR_BYTES, int(fields[12]) / 1e3
+    )
+    return fields[2].decode(), counters
+
+
+class DiskStats:
+    """The file's lines as last parsed: a second later most devices (loops, partitions, idle disks) have the
+    same line, and only the others are parsed again."""
+
+    def __init__(self) -> None:
+        self._parsed: dict[bytes, Parsed | None] = {}
+
+    def parse(self, raw: bytes) -> dict[str, DiskCounters]:
+        """Device name → counters, for every line of the file."""
+        before = self._parsed
+        self._parsed = {line: before[line] if line in before else _parse(line) for line in raw.splitlines()}
+        return dict(filter(None, self._parsed.values()))
 
 
 class DiskReader:
     def __init__(self, roots: Roots) -> None:
         self._stats = HeldFile(roots.proc / "diskstats")
+        self._lines = DiskStats()
         self._pressure = PressureReader(roots, "io")
         self._block = roots.sys / "block"
         self._inventory = Every(INVENTORY_SECONDS)
@@ -53,7 +69,7 @@ class DiskReader:
 
     def read(self, now: float) -> tuple[Disk, ...]:
         raw = self._stats.read(now)
-        counters = parse_diskstats(raw) if raw else {}
+        counters = self._lines.parse(raw) if raw else {}
         if counters.keys() != self._known or self._inventory.due(now):
             self._take_inventory(set(counters))
         return tuple(self._disk(name, counters[name], now) for name in self._disks)

@@ -83,15 +83,30 @@ class Writer:
         self._tables = _tables(self._families)
         self._kept: dict[str, Kept] = {}
         self._histograms: dict[str, dict[Labels, Histogram]] = {}
+        self._without_runs = tuple(family for family in self._families if not family.of_runs)
+        self._had_runs = True
 
     def render(self, scene: Scene) -> bytes:
         columns: dict[Column, Seen] = {}
         for table in self._tables:
             columns |= table.read(scene)
-        parts = [self._text(family, scene, columns) for family in self._families]
+        parts = [self._text(family, scene, columns) for family in self._asked(scene)]
         if self.openmetrics:
             parts.append(EOF)
         return "".join(parts).encode()
+
+    def _asked(self, scene: Scene) -> tuple[Family, ...]:
+        """The families that may have series: a quarter are about runs, and a machine at rest has none."""
+        if scene.runs:
+            self._had_runs = True
+            return self._families
+        if self._had_runs:
+            self._had_runs = False
+            for family in self._families:
+                if family.of_runs:
+                    self._kept.pop(family.name, None)
+                    self._histograms.pop(family.name, None)
+        return self._without_runs
 
     def _text(self, family: Family, scene: Scene, columns: Mapping[Column, Seen]) -> str:
         """The family with its header; nothing if it has no series."""

@@ -14,7 +14,7 @@ from .. import ring
 from ..auto.patch import replace
 from ..auto.side_calls import LATER, when_there
 from ..core.phases import CHECKPOINT, GRAD_NORM
-from ..device.lane import SHARE
+from ..device.absent import SHARE
 from .extra import BEHIND, extra_ns, periods
 from .plan import REST, Block, Plan
 from .slope import LEAST_BLOCKS, Point, quick_error, slope

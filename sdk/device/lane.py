@@ -19,14 +19,14 @@ from ._marks import Mark, Marks, clock
 from ._step import Lags, TimedStep, idle_by_phase, pieces
 from ._sums import DeviceSums
 from ._syncs import SyncWindow
+from .absent import NoDevice
 
 _MOST_MARKS = 256
 """Chosen: a step with more marks is not timed."""
 _AT_ONCE = 4
 """Chosen: steps evaluated after each step of the loop."""
-SHARE, _FIRST_NS = 0.005, 5_000_000
-"""Chosen: what marks may cost as a share of the time, plus what they may cost at first, while that share is
-small."""
+_FIRST_NS = 5_000_000
+"""Chosen: what marks may cost at first, while their share of the time is small."""
 BLOCK, LONGEST_PAUSE = 64, 512
 """Chosen: the fewest steps timed in a row, before the lane pauses if its marks have cost more; up to twice as
 many, at random, to fit no rhythm of the loop. And the most steps it pauses for. How long a pause lasts is
@@ -53,48 +53,6 @@ class Result(NamedTuple):
     busy_ns: int
     idle_ns: int
     lag_ns: int
-
-
-class NoDevice:
-    """The null counterpart of `DeviceLane`: no device, or one without events."""
-
-    active = False
-    share = SHARE
-    """What marks may cost of the time."""
-    skipped = 0
-    """Steps that could not be timed: no free event, too many marks, or a graph was being captured."""
-
-    def allow(self, share: float) -> None:
-        """Marks may cost this share: an experiment needs every step."""
-        self.share = share
-
-    def mark(self, phase: int, now: int) -> None:
-        """The loop enters `phase`."""
-
-    def relabel(self, phase: int) -> None:
-        """The open phase has been `phase` all along."""
-
-    def step_ended(self, number: int, record: memoryview | array[int]) -> None:
-        """This record is being committed: it says where its step began and ended, and carries a result."""
-
-    def scalars(self, name: Callable[[int], str]) -> dict[str, float]:
-        """Figures by phase, over the steady steps."""
-        return {}
-
-    def syncs(self) -> list[dict[str, Any]] | None:
-        """Lines at which the host waits for the device; None: not yet known."""
-        return None
-
-    def kernels(self) -> list[dict[str, Any]] | None:
-        """The heaviest kernels and their shares of the device's work; None: not yet known."""
-        return None
-
-    def graph(self, name: Callable[[int], str]) -> dict[str, Any] | None:
-        """Some steps as segments of the host's time (`_graph.Segment`, in µs); None: not yet known."""
-        return None
-
-    def close(self) -> None:
-        """The run is over."""
 
 
 class DeviceLane(NoDevice):

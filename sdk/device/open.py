@@ -6,12 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ._kernels import KernelWindow
-from ._marks import Marks
-from ._profiler import Companion, Profiler
-from ._syncs import SyncWindow
-from .lane import DeviceLane, NoDevice
-from .several import SeveralDevices
+from .absent import NoDevice
 
 _WITHOUT_EVENTS = ("cpu", "meta", "mps")
 """mps has events, but querying one waits for it."""
@@ -25,11 +20,9 @@ def open_lane(devices: Sequence[str | None], flag_next: Callable[[int], None]) -
     places = [place for device in devices if (place := _place(torch, device)) is not None]
     if not places:
         return NoDevice()
-    first, *others = places
-    profiler, alone = Profiler(torch, first), not others
-    syncs = SyncWindow(torch.cuda, flag_next) if first.type == "cuda" else None  # type: ignore[union-attr]
-    lane = _lane(torch, first, KernelWindow(lambda: profiler, flag_next), syncs, alone)
-    return lane if alone else SeveralDevices(lane, {str(one): _other(torch, one, profiler) for one in others})
+    from .timed import lanes  # a dozen modules that a loop without a device does not need
+
+    return lanes(torch, places, flag_next)
 
 
 def _place(torch: Any, device: str | None) -> Any:
@@ -45,17 +38,3 @@ def _place(torch: Any, device: str | None) -> Any:
     except _CANNOT:
         return None
     return where
-
-
-def _lane(torch: Any, where: Any, window: KernelWindow, syncs: SyncWindow | None, alone: bool) -> DeviceLane:
-    marks = Marks(
-        lambda: torch.Event(device=where, enable_timing=True),
-        lambda: torch.accelerator.current_stream(where.index),
-    )
-    capturing = torch.cuda.is_current_stream_capturing if where.type == "cuda" else lambda: False
-    return DeviceLane(marks, capturing, window, syncs, alone)
-
-
-def _other(torch: Any, where: Any, leader: Profiler) -> DeviceLane:
-    window = KernelWindow(lambda: Companion(leader, where.index), lambda flags: None)
-    return _lane(torch, where, window, None, False)

@@ -6,7 +6,8 @@ from array import array
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .lane import SHARE, DeviceLane, NoDevice
+from .absent import SHARE, NoDevice
+from .lane import DeviceLane
 
 
 class SeveralDevices(NoDevice):

@@ -69,6 +69,8 @@ class WorkerRecorder:
         self._fetcher: TimedFetcher | None = None
         self._sampling_ns = 0
         """Sampling cost already accounted for."""
+        self._told = 0
+        """Samples when they were last published: without new ones there is nothing to say."""
         self._early = () if meta.get("config", {}).get("hotspots") else _PUBLISH
         self._hotspots = Hotspots(threading.get_ident(), self, _PHASES.__getitem__) if sampling else None
 
@@ -108,15 +110,21 @@ class WorkerRecorder:
     def _sampled(self, hotspots: Hotspots) -> None:
         """A batch is done while sampling: publish the results occasionally and at the end."""
         began = time.thread_time_ns()
-        over = not hotspots.running
+        over, samples = not hotspots.running, hotspots.samples
         hotspots.step()
-        if (over or self._writer.head in self._early) and (spots := hotspots.evaluate().result()):
-            self._meta["config"] = {"hotspots": redact_lines(spots)}
-            self._writer.write_meta(self._meta)
+        if (over or self._writer.head in self._early) and samples > self._told:
+            self._told = samples
+            self._publish(hotspots)
         if over:
             self._hotspots = None
         spent, self._sampling_ns = self._sampling_ns, hotspots.spent_ns
         self.spend(self._sampling_ns - spent + time.thread_time_ns() - began)
+
+    def _publish(self, hotspots: Hotspots) -> None:
+        spots = hotspots.evaluate().result()
+        if spots:
+            self._meta["config"] = {"hotspots": redact_lines(spots)}
+            self._writer.write_meta(self._meta)
 
 
 def watch(recorder: WorkerRecorder) -> None:

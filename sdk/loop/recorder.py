@@ -13,7 +13,7 @@ from .. import ring
 from ..compiler.counters import graph_counts
 from ..core import Core
 from ..core.phases import BETWEEN, LIVE, OTHER, PhaseNames
-from ..device.lane import NoDevice
+from ..device.absent import NoDevice
 from ..ring import W_BEGIN, W_EPOCH, W_FLAGS, W_PHASES, W_SAMPLES, W_TOKENS
 from ..writer import FOLD, MemoryRing, RingWriter
 from ._totals import SAMPLED, STEADY, Totals

@@ -7,13 +7,10 @@ import sys
 import sysconfig
 
 _SDK = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_PATHS = sysconfig.get_paths()
 _STANDARD = tuple(
     os.path.join(path, "")
-    for path in {
-        sysconfig.get_paths()["stdlib"],
-        sysconfig.get_paths()["platstdlib"],
-        os.path.realpath(sysconfig.get_paths()["stdlib"]),
-    }
+    for path in {_PATHS["stdlib"], _PATHS["platstdlib"], os.path.realpath(_PATHS["stdlib"])}
 )
 _PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _known: dict[str, bool] = {}

@@ -84,6 +84,11 @@ class Family:
         return self.name.removesuffix(suffix)
 
     @property
+    def of_runs(self) -> bool:
+        """Whether each of its series belongs to a run: without runs there are none."""
+        return self.labels[:1] == ("run",)
+
+    @property
     def unit(self) -> str | None:
         return next((unit for unit in UNITS if self.base.endswith(f"_{unit}")), None)
 

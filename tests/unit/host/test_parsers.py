@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from monitor.host.cpu import parse_stat, shares
-from monitor.host.disk import parse_diskstats
+from monitor.host.disk import DiskStats
 from monitor.host.linux import parse_loadavg
 from monitor.host.memory import parse_meminfo
 from monitor.host.network import parse_net_dev
@@ -77,9 +77,20 @@ def test_diskstats_of_old_and_new_kernels() -> None:
         b"   8       0 sda 10 2 100 7 20 3 200 9 0 1500 16\n"
         b" 259       0 nvme0n1 1 0 8 0 2 0 16 1 0 250 1 8275 40 354032 561 3887 147\n"
     )
-    found = parse_diskstats(raw)
+    found = DiskStats().parse(raw)
     assert found["sda"] == (51200, 102400, 1.5)
     assert found["nvme0n1"].busy_seconds == 0.25
+
+
+def test_lines_of_diskstats_that_stay_are_not_parsed_again() -> None:
+    stats = DiskStats()
+    line = b"   8       %d sd%s 1 0 8 4 2 0 16 5 0 6 9 0 0 0 0\n"
+    first = stats.parse(line % (0, b"a") + line % (16, b"b"))
+    busier = (line % (16, b"b")).replace(b" 8 4 ", b" 24 4 ")
+    second = stats.parse(line % (0, b"a") + busier)
+    assert second["sda"] is first["sda"]
+    assert second["sdb"].read_bytes == 3 * first["sdb"].read_bytes
+    assert set(stats.parse(busier)) == {"sdb"}, "a device that has gone is forgotten"
 
 
 def test_net_dev_even_without_a_space_after_the_colon() -> None:

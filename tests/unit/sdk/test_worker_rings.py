@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 from sdk import ring
+from sdk.loader._worker import WorkerRecorder
 from sdk.loader._worker_rings import AGAIN_NS, FIRST, WorkerRings
 from sdk.sampling.budget import SHARE
+from sdk.sampling.hotspots import Hotspots
 from sdk.writer import RingWriter
 
 SECOND = 10**9
@@ -59,3 +61,33 @@ def test_workers_that_cost_much_record_again_only_when_the_run_has_earned_it(tmp
     assert FIRST <= len(seen) < 60 * SECOND // AGAIN_NS - 2
     known = cost * (len(seen) - 2)  # without the newest two: one was not read yet when the last was decided
     assert known <= SHARE * seen[-1]
+
+
+class FakeHotspots:
+    """Samples as told, and how often they were evaluated."""
+
+    running, spent_ns, samples, evaluated = True, 0, 0, 0
+
+    def step(self) -> None:
+        """A batch has ended."""
+
+    def evaluate(self) -> FakeHotspots:
+        self.evaluated += 1
+        return self
+
+    def result(self) -> dict[str, Any]:
+        return {}
+
+
+def test_a_worker_that_has_seen_nothing_new_publishes_nothing(tmp_path: Path) -> None:
+    hotspots = FakeHotspots()
+    recorder = WorkerRecorder(0, {"run": "r", "rank": 0}, str(tmp_path), sampling=False)
+    recorder._hotspots = cast("Hotspots", hotspots)
+    evaluated = []
+    for batch in range(1, 11):
+        hotspots.samples = 2 if batch >= 2 else 0
+        hotspots.running = batch < 10
+        recorder.batch(0, 1, 2, 8)
+        evaluated.append(hotspots.evaluated)
+    assert evaluated == [0, 1, 1, 1, 1, 1, 1, 1, 1, 1]
+    assert recorder._hotspots is None, "sampling is over"

@@ -249,6 +249,24 @@ def test_series_vanish_with_their_run() -> None:
     assert "gpumon_rank_steps_total" not in gone
 
 
+def test_families_of_runs_come_and_go_with_them() -> None:
+    """They are not asked while there are no runs; a page says what one written from nothing says."""
+    busy = scene.snapshot()
+    idle = msgspec.structs.replace(busy, runs=())
+    for openmetrics in (False, True):
+        writer = Writer(FAMILIES, openmetrics=openmetrics)
+        for one in (idle, busy, idle, idle, busy):
+            shown = make_scene(one, Own(), Limits())
+            assert writer.render(shown) == Writer(FAMILIES, openmetrics=openmetrics).render(shown)
+
+
+def test_a_family_of_runs_has_no_series_without_one() -> None:
+    shown = make_scene(msgspec.structs.replace(scene.snapshot(), runs=()), Own(), Limits())
+    of_runs = [family for family in FAMILIES if family.of_runs]
+    assert of_runs
+    assert [family.name for family in of_runs if list(family.read(shown))] == []
+
+
 def test_a_page_is_rendered_once_per_snapshot_and_format() -> None:
     metrics = Metrics(Own(), Limits())
     first = metrics.page(scene.snapshot(1), openmetrics=False)
