@@ -67,8 +67,8 @@ skorch_optimizer had batches of 16 until then: `compute.small_batch` came first,
 the same epochs took 5.5 s instead of 11.7, imports included). Both have batches of 128 now. trl_sft: its
 saves are wholly seen now, TRL's model card included: 7.0 % of the time. That is below the 8 % at which
 saving is called frequent, so it stays a miss, though saving costs more than it takes: steps with a save were
-longer by 7 to 8 % of all time, and four pairs of bare runs gave ×1.07, ×1.11, ×1.12 and ×1.24 (while others
-wrote to the disk)."""
+longer by 7 to 8 % of all time, and four pairs of bare runs gave ×1.07, ×1.11, ×1.12 and ×1.24 (its slow half
+waited 1.1 s, for a core or the disk)."""
 """Which rows are of which code; written by hand after each round."""
 FIRST_LOOKS = Path(__file__).with_name("first_looks.json")
 """What was found before any rule was changed for these scripts and libraries; never written anew."""
