@@ -142,8 +142,8 @@ EIGHTH = (
     *(Case(script, "", ()) for script in EIGHTH_HEALTHY),
 )
 """For the fifth first look: archives, anchors, text sampled while training, environments in a list, a
-notebook, a stream of JSON lines, figures; healthy ones with a cached decoder, a differential equation, offline
-flights, neighbours drawn, few labels. gpumon was not run on them while they were written, and one cause,
+notebook, a stream of JSON lines, figures; healthy ones with a cached decoder, a differential equation,
+offline flights, neighbours drawn, few labels. gpumon was not run on them while they were written, and one cause,
 gradients of weights that no optimizer has, had no rule then. Rules were changed for some after that look."""
 
 CASES = (*EIGHTH, *SEVENTH, *SIXTH, *FIFTH, *FOURTH, *LIBRARIES, *OLD)
