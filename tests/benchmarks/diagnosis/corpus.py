@@ -143,8 +143,8 @@ EIGHTH = (
 )
 """For the fifth first look: archives, anchors, text sampled while training, environments in a list, a
 notebook, a stream of JSON lines, figures; healthy ones with a cached decoder, a differential equation,
-offline flights, neighbours drawn, few labels. gpumon was not run on them while they were written, and one cause,
-gradients of weights that no optimizer has, had no rule then. Rules were changed for some after that look."""
+offline flights, neighbours drawn, few labels. gpumon was not run on them while they were written, and one
+cause, gradients of weights that no optimizer has, has no rule. Rules were changed for some after it."""
 
 CASES = (*EIGHTH, *SEVENTH, *SIXTH, *FIFTH, *FOURTH, *LIBRARIES, *OLD)
 """In the order in which they are measured: those whose first look was last come first. New scripts get
