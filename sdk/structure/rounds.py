@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 from .effects import Effect
 from .flow import Flow
+from .names import UNKNOWN, Names, Target
 from .places import Place
 from .reader import Reader
-from .source import Loop, Source, read
+from .source import Loop, Scope, Source, read
 
 _COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _REPEATING = ("builtins.map", "builtins.filter", "functools.reduce")
@@ -25,16 +26,69 @@ def batchable(flow: Flow, frames: Sequence[Place]) -> tuple[str, int] | None:
 
 
 def in_turn(flow: Flow, frames: Sequence[Place]) -> bool:
-    """Whether a round of that loop begins with what the one before has ended with: a decoder that reads its
-    own last word. A statement that only continues its own value does not count: a sum can be taken at once,
-    and a recurrent layer takes the whole sequence."""
-    source, loop = _innermost(frames)
-    if source is None or loop is None or loop in flow.spine:
+    """Whether what a line does in a round of that loop needs what the round before has ended with: a decoder
+    reads its own last word, an integrator the state it has come to. A statement that only continues its own
+    value does not count: a sum can be taken at once, and a recurrent layer takes the whole sequence. Nor do
+    others of the same loop: what is worked out for each round by itself can be worked out for all."""
+    source, loop, node = _around(frames)
+    if source is None or loop is None or node is None or loop in flow.spine:
         return False
+    reader, scope = flow.reader, source.scope(loop)
     inside = set(ast.walk(loop)) - {loop}
-    return any(
-        _bound_later(flow.reader, one, inside) - {one.node} for one in _effects(flow.reader, source, loop)
+    around = [one for one in source.outward(node) if one in inside and isinstance(one, ast.If | ast.While)]
+    found, rest = set[ast.stmt](), [node, *(one for one in around if isinstance(one, ast.stmt))]
+    while rest:
+        effect = reader.effect(source, scope, rest.pop())
+        found.add(effect.node)
+        if _bound_later(reader, effect, inside) - {effect.node} or _goes_on(
+            reader, source, loop, effect.node
+        ):
+            return True
+        rest += (reader.bound_above(effect) & inside) - found
+    return False
+
+
+def _goes_on(reader: Reader, source: Source, loop: Loop, node: ast.stmt) -> bool:
+    """Whether a statement passes its own last value to the user's code, and that is all that a round begins
+    with: a step of an integrator, a block applied again and again. Where rounds count through something, it
+    may be a recurrent layer that takes a sequence."""
+    if not isinstance(node, ast.Assign) or not isinstance(loop, ast.For) or _counters(loop) & _used(loop):
+        return False
+    names, scope = reader.names(source), source.scope(loop)
+    own = {text for target in node.targets for text in _texts(target)}
+    calls = [one for one in ast.walk(node.value) if isinstance(one, ast.Call)]
+    given = [(one, {text for part in (*one.args, *one.keywords) for text in _texts(part)}) for one in calls]
+    return any(own & parts and _is_own(names, names.resolve(one.func, scope)) for one, parts in given)
+
+
+def _is_own(names: Names, target: Target) -> bool:
+    """The user's definition, a module, or something unknown that is called; no library function, and no
+    method of an unknown object but for the user's."""
+    api = target.api
+    method = api.rpartition(".")[2] in names.methods
+    return (
+        target.node is not None
+        or api == UNKNOWN
+        or (api.startswith(UNKNOWN) and method)
+        or api.endswith("()")
     )
+
+
+def _counters(loop: ast.For | ast.AsyncFor) -> set[str]:
+    return {one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)}
+
+
+def _used(loop: Loop) -> set[str]:
+    """Names read in the loop's rounds."""
+    names = (one for part in loop.body for one in ast.walk(part) if isinstance(one, ast.Name))
+    return {one.id for one in names if isinstance(one.ctx, ast.Load)}
+
+
+def _texts(node: ast.AST) -> set[str]:
+    """The variables in an expression: "state", "self.h"."""
+    return {ast.unparse(one) for one in ast.walk(node) if isinstance(one, ast.Name | ast.Attribute)} - {
+        "self"
+    }
 
 
 def polls(flow: Flow, frames: Sequence[Place]) -> bool:
@@ -72,13 +126,19 @@ def _repeats(reader: Reader, source: Source, node: ast.stmt) -> bool:
 
 def _innermost(frames: Sequence[Place]) -> tuple[Source | None, Loop | None]:
     """The innermost loop around a stack, innermost call first."""
+    source, loop, _ = _around(frames)
+    return source, loop
+
+
+def _around(frames: Sequence[Place]) -> tuple[Source | None, Loop | None, ast.stmt | None]:
+    """That loop, and the statement in it that the stack goes through."""
     for place in frames:
         source = read(place.file)
         node = source.statement_at(place.line) if source else None
         loops = source.loops(node) if source is not None and node is not None else []
         if loops:
-            return source, loops[0]
-    return None, None
+            return source, loops[0], node
+    return None, None, None
 
 
 def _effects(reader: Reader, source: Source, loop: Loop) -> list[Effect]:
@@ -87,10 +147,56 @@ def _effects(reader: Reader, source: Source, loop: Loop) -> list[Effect]:
 
 
 def _carries(reader: Reader, source: Source, loop: Loop) -> bool:
-    """Whether a round reads what an earlier one has bound or changed. Adding to a list is no reading."""
+    """Whether a round reads what an earlier one has bound or changed. Adding to a list is no reading, and a
+    round that keeps to its own item of a list reads no other's."""
     inside = set(ast.walk(loop)) - {loop}
-    effects = _effects(reader, source, loop)
-    return any(_bound_later(reader, one, inside) or _is_changed(reader, one, effects) for one in effects)
+    effects, own = _effects(reader, source, loop), _own_items(reader, source, loop)
+    item = reader.effect(source, source.scope(loop), loop).binds if isinstance(loop, ast.For) else set[str]()
+    return any(
+        _bound_later(reader, one, inside) or _is_changed(reader, one, effects, own, item) for one in effects
+    )
+
+
+def _own_items(reader: Reader, source: Source, loop: Loop) -> set[str]:
+    """Places of which every round reads and changes only the item with its own number: `xs[i]` for `i` of a
+    `range` or `enumerate`, wherever `xs` is in the loop."""
+    names, scope = reader.names(source), source.scope(loop)
+    number = _number(loop, names, scope)
+    places: dict[str, ast.expr] = {}
+    others: set[str] = set()
+    for one in (each for part in loop.body for each in ast.walk(part)):
+        if not isinstance(one, ast.Name | ast.Attribute):
+            continue
+        parent, text = source.parents.get(one), ast.unparse(one)
+        if (
+            isinstance(parent, ast.Subscript)
+            and parent.value is one
+            and number
+            and _first(parent.slice) == number
+        ):
+            places[text] = one
+        else:
+            others.add(text)
+    apart = [one for text, one in places.items() if text not in others]
+    return {each for one in apart for each in reader.argument(Effect(loop, source, scope), one)[0]}
+
+
+def _number(loop: Loop, names: Names, scope: Scope) -> str:
+    """The name of a loop's running number, which is another in every round."""
+    if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call):
+        return ""
+    api, target = names.resolve(loop.iter.func, scope).api, loop.target
+    if api == "builtins.enumerate" and isinstance(target, ast.Tuple):
+        target = target.elts[0]
+    elif api != "builtins.range":
+        return ""
+    return target.id if isinstance(target, ast.Name) else ""
+
+
+def _first(index: ast.expr) -> str:
+    """ "i" of `xs[i]` and of `xs[i, 0]`."""
+    one = index.elts[0] if isinstance(index, ast.Tuple) and index.elts else index
+    return one.id if isinstance(one, ast.Name) else ""
 
 
 def _bound_later(reader: Reader, effect: Effect, inside: set[ast.AST]) -> set[ast.stmt]:
@@ -104,6 +210,10 @@ def _position(node: ast.stmt) -> tuple[int, int]:
     return node.lineno, node.col_offset
 
 
-def _is_changed(reader: Reader, effect: Effect, effects: list[Effect]) -> bool:
-    others = (one.changes | one.maybe for one in effects if one is not effect)
-    return bool(reader.objects(effect.reads) & reader.objects(set().union(*others)))
+def _is_changed(reader: Reader, effect: Effect, effects: list[Effect], own: set[str], item: set[str]) -> bool:
+    """Whether others change what a statement reads. The item that a round is about is its own, and so are the
+    names it binds; of `own` places only who knows them by another name sees a change."""
+    changed = set().union(*(one.changes | one.maybe for one in effects if one is not effect)) - item
+    bound = {place for one in effects for place in one.binds if "self|" not in place}
+    seen = reader.objects(effect.reads - own) - bound
+    return bool(seen & (reader.objects(changed - own) | (changed & own)))

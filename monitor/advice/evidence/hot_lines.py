@@ -14,6 +14,8 @@ from monitor.advice.context.run import RunContext
 from monitor.advice.context.work import Work
 from monitor.model import units
 
+MOSTLY = 0.5
+"""More than this share of a piece's time is what it is about."""
 PHASES_OF_LOOP = ("other", "between", "forward", "log", "sync", "grad_norm")
 
 
@@ -55,8 +57,13 @@ def _loops(run: RunContext) -> set[tuple[str, str]]:
 
 
 def _summed(lines: list[Hotspot]) -> Hotspot:
+    """A piece as one hotspot. What only samples of some line of a function say about loops (line 0) does not
+    count beside lines that are known."""
     calls = max((spot.calls or 0.0 for spot in lines), default=0.0)
-    return replace(together(sorted(lines, key=lambda spot: -spot.share)), calls=calls or None)
+    sure = [spot for spot in lines if spot.line] or lines
+    in_turn = sum(spot.share for spot in sure if spot.in_turn) > MOSTLY * sum(spot.share for spot in sure)
+    found = together(sorted(lines, key=lambda spot: -spot.share))
+    return replace(found, calls=calls or None, in_turn=in_turn, once=all(spot.once for spot in sure))
 
 
 def hottest(run: RunContext, piece: Work) -> Hotspot | None:

@@ -59,6 +59,29 @@ def test_lines_that_stand_together_in_the_loop_are_one_piece_of_code() -> None:
     assert found.evidence["hot_share_of_phase"] > 0.65
 
 
+def test_a_loop_is_judged_by_the_lines_that_are_known_and_by_most_of_them() -> None:
+    """GIVEN samples of some line of a function (line 0), of lines that need no earlier round, and of one that
+    keeps the best so far THEN it is a loop; if most of it follows from the round before, it is none."""
+
+    def found(in_turn: float) -> str:
+        spots = [
+            hot("forward", "", 0.3, line=0, once=True),
+            hot("forward", "overlap = torch.minimum(anchors, box)", 0.6 - in_turn, line=8, calls=120),
+            hot(
+                "forward",
+                "best = torch.where(better, overlap, best)",
+                in_turn,
+                line=9,
+                calls=60,
+                in_turn=True,
+            ),
+        ]
+        return first(run_of(LOOP | {"forward": 0.012}, config={"hotspots": spots})).id
+
+    assert found(in_turn=0.2) == "compute.python_loop"
+    assert found(in_turn=0.5) != "compute.python_loop"
+
+
 def test_a_cluster_of_stalls_is_no_period() -> None:
     cluster = Stall("backward", 6, 3.5, 0.22, every_steps=2.0, mean_seconds=0.59)
     run = run_of(stalls=(cluster,))

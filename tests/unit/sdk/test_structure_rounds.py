@@ -42,6 +42,60 @@ def test_only_rounds_that_need_no_earlier_one_can_be_done_at_once(tmp_path: Path
     assert loop("loss = policy(") is None, "the loop over the updates"
 
 
+SIDE_BY_SIDE = """\
+import torch
+from torch import nn
+
+class Runner:
+    def __init__(self, envs, policy):
+        self.envs, self.policy = envs, policy
+        self.seen = [env.reset() for env in envs]
+        self.last = self.seen[0]
+
+    def play(self):
+        row = []
+        for i, env in enumerate(self.envs):
+            action = self.policy(self.seen[i])
+            following, done = env.move(action)
+            self.seen[i] = env.reset() if done else following
+            row.append(action)
+        return row
+
+    def relay(self):
+        row = []
+        for i in range(9):
+            action = self.policy(self.seen[i - 1])
+            self.seen[i] = action
+            row.append(action)
+        return row
+
+policy = nn.Linear(4, 2)
+optimizer = torch.optim.SGD(policy.parameters(), lr=0.1)
+runner = Runner(environments, policy)
+for update in range(50):
+    rows = runner.play()
+    more = runner.relay()
+    loss = policy(torch.stack(rows + more)).mean()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_a_round_that_keeps_to_its_own_item_needs_no_other(tmp_path: Path) -> None:
+    """GIVEN agents in a list, each with its own last reading in another list THEN they can be asked at once;
+    not if one takes what its neighbour has left."""
+    file = tmp_path / "runner.py"
+    file.write_text(SIDE_BY_SIDE)
+
+    def loop(*fragments: str) -> Any:
+        found = facts(file, ("rollout", *fragments))["hotspots"]
+        return next(one for one in found if one["phase"] == "rollout").get("batchable")
+
+    at = line_of(SIDE_BY_SIDE, "for i, env in enumerate(")
+    assert loop("action = self.policy(self.seen[i])", "rows = runner.play()")[1] == at
+    assert loop("action = self.policy(self.seen[i - 1])", "more = runner.relay()") is None
+
+
 DECODING = """\
 import torch
 from torch import nn
@@ -78,6 +132,61 @@ def test_a_decoder_that_reads_its_own_words_goes_in_turn_and_a_recurrent_layer_d
     assert goes_in_turn("state = cell(embed(word), state)")
     assert not goes_in_turn("state = cell(sounds")
     assert not goes_in_turn(), "the loop over the steps"
+
+
+INTEGRATING = """\
+import torch
+from torch import nn
+
+class Field(nn.Module):
+    def forward(self, state):
+        return self.last(torch.tanh(self.first(state)))
+
+def euler(field, state, dt):
+    return state + dt * field(state)
+
+def path(field, state):
+    states = [state]
+    for _ in range(20):
+        state = euler(field, state, 0.1)
+        states.append(state)
+    return torch.stack(states)
+
+def matched(anchors, boxes, labels):
+    best = torch.full((len(anchors),), 0.4)
+    for box, label in zip(boxes, labels):
+        overlap = torch.minimum(anchors, box).prod(-1)
+        better = overlap > best
+        best = torch.where(better, overlap, best)
+    return best
+
+def mean(field, total):
+    for _ in range(20):
+        total = torch.add(total, field(torch.randn(4)))
+    return total
+
+for x, boxes, labels in batches:
+    loss = path(field, x).mean() + matched(x, boxes, labels).sum() + mean(field, 0.0)
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_what_a_round_needs_of_the_one_before_is_asked_line_by_line(tmp_path: Path) -> None:
+    """GIVEN an integrator THEN its steps follow one another; a sum of passes does not, nor does what is
+    worked out for each box before the best so far is known."""
+    file = tmp_path / "integrating.py"
+    file.write_text(INTEGRATING)
+
+    def goes_in_turn(*fragments: str) -> bool:
+        found = facts(file, ("forward", *fragments, "loss = path("))["hotspots"]
+        return bool(next(one for one in found if one["phase"] == "forward").get("in_turn"))
+
+    field = "return self.last("
+    assert goes_in_turn(field, "return state + dt", "state = euler(")
+    assert not goes_in_turn("overlap = torch.minimum(")
+    assert goes_in_turn("best = torch.where(")
+    assert not goes_in_turn(field, "total = torch.add(")
 
 
 TWICE = """\

@@ -1,0 +1,1 @@
+"""Boxes, network and engine of the litter detector."""
