@@ -147,8 +147,8 @@ def test_code_counts_where_the_function_is_seen_to_differ(now: dict[str, str], e
 
 
 def test_the_same_code_under_other_arguments_may_have_been_led_past() -> None:
-    """GIVEN a script that caches with `--cache` WHEN its code is the same and the finding is gone THEN nobody is
-    told that the remedy was not applied."""
+    """GIVEN a script that caches with `--cache` WHEN its code is the same and the finding is gone THEN nobody
+    is told that the remedy was not applied."""
     before = run(config=sourced(step="a"), command="python train.py")
     after = later(rate=150.0, config=sourced(step="a"), command="python train.py --cache")
     assert realised(before, after, hot_line()).not_credited == "cannot_tell"
