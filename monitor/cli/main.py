@@ -11,6 +11,7 @@ import argparse
 import contextlib
 import importlib
 import keyword
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from types import ModuleType
@@ -185,10 +186,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     except OSError as error:
         unwritten = standard_streams.cannot_write(error)
-        if unwritten is None:
-            raise
-        standard_streams.discard()
-        return _told(unwritten)
+        if unwritten is not None:
+            standard_streams.discard()
+            return _told(unwritten)
+        if _is_nowhere():
+            return _told(UserError("the current folder no longer exists", hint="cd to another one"))
+        raise
+
+
+def _is_nowhere() -> bool:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _entered(arguments: list[str]) -> int:

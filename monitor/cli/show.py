@@ -14,7 +14,7 @@ from monitor.model.errors import EXIT_FAILED, EXIT_OK
 from monitor.model.facts import promises
 from monitor.model.finding import Finding
 from monitor.model.history import RunRecord
-from monitor.model.phase_names import moment
+from monitor.model.phase_names import apart, moment
 from monitor.model.run import Phase, Rank, Run
 from monitor.model.snapshot import encode
 from monitor.model.units import (
@@ -26,6 +26,7 @@ from monitor.model.units import (
     seconds,
     size,
     small_percent,
+    visible,
     whole,
 )
 from monitor.terminal import PLAIN, Terminal, code, table, wrapped
@@ -125,7 +126,8 @@ def _facts(run: Run) -> str:
     if run.iterations_per_second is not None:
         facts.append(f"{number(run.iterations_per_second)} steps/s")
     if run.step.p50 is not None:
-        facts.append(f"step {seconds(run.step.p50)} (p95 {seconds(run.step.p95)})")
+        without = apart(phase.name for phase in run.phases if visible(phase.share))
+        facts.append(f"step {seconds(run.step.p50)} (p95 {seconds(run.step.p95)}){without}")
     if run.setup_seconds is not None:
         facts.append(f"set-up {seconds(run.setup_seconds)}")
     if run.micro_batches is not None:

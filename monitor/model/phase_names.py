@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 PHASES = {
     "data": "data loading",
     "transfer": "copy to the device",
@@ -34,6 +36,19 @@ STALLS = {
 BETWEEN = "between two steps"
 UNSEEN = "outside any step that was read (including gpumon's own cost)"
 AFTER = "after the last step"
+
+APART = {
+    (True, False): " without validation",
+    (False, True): " without checkpoints",
+    (True, True): " without validation and checkpoints",
+}
+"""Whether the run validates, and whether it saves checkpoints."""
+
+
+def apart(phases: Iterable[str]) -> str:
+    """What a step's own times (median, p95) are without, of the phases the run has; empty if nothing."""
+    there = set(phases)
+    return APART.get(("validate" in there, "checkpoint" in there), "")
 
 
 def moment(phase: str) -> str:

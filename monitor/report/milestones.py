@@ -33,7 +33,8 @@ _SENTENCES = {
     Seen.NOTHING: "no process was a Python that can be watched from outside (`python -I`, `-E`, `-S` ignore "
     "what gpumon sets). `TrainingMonitor.auto()` in the script works",
     Seen.PYTHON: "Python ran, but nothing imported torch",
-    Seen.TORCH: "torch was imported, but there was no backward pass with an optimizer step",
+    Seen.TORCH: "torch was imported, but there was no backward pass with an optimizer step, or only in "
+    "processes forked after the import, which are not recorded (start them with `spawn` or `forkserver`)",
     Seen.NOT_RECORDED: "there was a training, but its file could not be made; the warning above says why",
     Seen.TRAINING: "the folder of rings was emptied, or its file cut short, while the training ran",
     Seen.SWITCHED_OFF: "recording is disabled by GPUMON_DISABLE",

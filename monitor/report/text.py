@@ -13,6 +13,7 @@ from monitor.model.devices import by_device
 from monitor.model.errors import UserError
 from monitor.model.facts import promises
 from monitor.model.finding import EFFECT_WORDS, Finding, Remedy
+from monitor.model.phase_names import apart
 from monitor.model.run import Phase, Run
 from monitor.model.units import filled, gain, gain_range, number, percent, seconds, visible, whole
 from monitor.report.report import Report
@@ -115,9 +116,10 @@ def _time(run: Run, width: int, on: Terminal) -> Iterator[str]:
     shown = sorted((phase for phase in run.phases if visible(phase.share)), key=lambda p: -p.share)
     if not shown:
         return
+    names = [phase.name for phase in shown]
     mean, median = seconds(run.mean_step_seconds), seconds(run.step.p50)
     yield ""
-    yield f"Where the time went (a step takes {mean} on average, median {median}):"
+    yield f"Where the time went (a step takes {mean} on average, median {median}{apart(names)}):"
     for phase in shown:
         line = _bar(phase, on)
         note = _note(run, phase)

@@ -1,4 +1,4 @@
-"""Events from outside the loop that recorders must handle: garbage collections and forks."""
+"""Events from outside the loop that recorders must handle: garbage collections, forks, a child's end."""
 
 from __future__ import annotations
 
@@ -20,6 +20,17 @@ def watch_gc(recorder: Recorder) -> Callable[[], None]:
     callback = recorder.collected
     gc.callbacks.append(callback)
     return lambda: gc.callbacks.remove(callback) if callback in gc.callbacks else None
+
+
+def at_child_end(call: Callable[[], None]) -> Callable[[], None]:
+    """Have this called when a child of `multiprocessing` ends; returns a function that takes it back. Such a
+    child runs finalizers of its own and, if it was forked, leaves without `atexit`. It forgets those from
+    before its target began, so this is for when it trains."""
+    process, util = (sys.modules.get(f"multiprocessing.{name}") for name in ("process", "util"))
+    if process is None or util is None or process.parent_process() is None:
+        return lambda: None
+    kept = util.Finalize(None, call, exitpriority=0)
+    return lambda: kept.cancel()
 
 
 def _silence_after_fork() -> None:

@@ -28,7 +28,7 @@ from ..writer import MemoryRing, NoRing, SwitchedOff, disabled, open_ring
 from . import _identity as identity
 from ._ending import end_state, keep_exit_code
 from ._null_session import API, AUTO, CLASSIC, NullSession, Options
-from ._process_events import watch_gc
+from ._process_events import at_child_end, watch_gc
 from ._scalars import ScalarTable
 from ._totals import SAMPLED, STEADY
 from .recorder import Listener, Recorder
@@ -111,6 +111,7 @@ class Session(NullSession, Listener):
         self._requests.attach(writer.path, writer.words)
         self.recorder.attach(writer)
         self._write_meta()
+        self._undo.append(at_child_end(self._at_exit))
         self.opened(True)
 
     def _worker_folder(self) -> str | None:
@@ -165,7 +166,7 @@ class Session(NullSession, Listener):
 
     def _at_exit(self) -> None:
         """The process is exiting anyway: another Ctrl-C must not keep the ring from being marked ended."""
-        cause = getattr(sys, "last_value", None)
+        cause = getattr(sys, "last_value", None) or sys.exc_info()[1]
         for _ in range(_EXIT_TRIES):
             try:
                 self.stop(cause=cause)

@@ -77,6 +77,7 @@ ALLOWED = {
         "compare.py:_bar": "whether the reader's own bar is a ratio at all",
         "analyze.py:_bottleneck": "the largest share, by name",
         "compare.py:_exit_code": "the bar the user gave",
+        "tui.py:_seconds": "whether what the reader typed is a time to wait",
         "doctor.py:chosen": "checks by their id",
         "help.py:_rule": "rules by their id",
         "probe.py:environment": "the bounds of an option",

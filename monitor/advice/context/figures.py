@@ -171,10 +171,16 @@ class RunFigures:
         seen = max(self.period - MEDIAN_MARGIN * median, NEIGHBOUR_BOUNDS[0] * cost)
         return min(seen, most * cost, MOST_OF_STEP * self.period)
 
+    @cached_property
+    def unmarked(self) -> bool:
+        """Whether the loop marks its steps only, by `step()` or `log_iteration()`."""
+        return "other" in self.phases and self.phases.keys() <= {"other", "between"}
+
     def _counted_as(self, phase: str) -> str:
         """The phase to which the records count what was seen in this one. If a loop marks its steps only, all
-        is seen after one `step()` and before the next, and becomes `other` when that comes."""
-        return "other" if phase == "between" and self.phases.keys() == {"other"} else phase
+        is seen after one call and before the next, and most of it becomes `other` when that comes."""
+        moved = self.unmarked and phase == "between" and self.seconds("other") > self.seconds("between")
+        return "other" if moved else phase
 
     @cached_property
     def hotspots(self) -> tuple[Hotspot, ...]:

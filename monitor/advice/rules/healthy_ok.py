@@ -102,8 +102,8 @@ def _closer_look(run: RunContext) -> str:
 
 
 def _unmarked(run: RunContext) -> bool:
-    """Whether the script tells only where its steps end."""
-    return run.phases.keys() == {"other"} and not run.device
+    """Whether nothing tells what the steps do: neither the script nor the device."""
+    return run.unmarked and not run.device
 
 
 def _marks(run: RunContext) -> str:

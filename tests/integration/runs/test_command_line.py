@@ -212,3 +212,12 @@ def test_what_is_logged_while_a_command_runs_says_whose_it_is(place: Path) -> No
     lines = gpumon(place, "runs").stderr.splitlines()
     assert lines and all(line.startswith("gpumon: ") for line in lines), lines
     assert any("size (of a size that no ring has): odd.0.ring" in line for line in lines), lines
+
+
+@pytest.mark.parametrize("words", ["try -- true", "demo"])
+def test_in_a_folder_that_no_longer_exists(place: Path, tmp_path: Path, words: str) -> None:
+    away = f"export PYTHONPATH=$PWD; mkdir {tmp_path}/gone; cd {tmp_path}/gone; rmdir {tmp_path}/gone"
+    done = in_a_shell(place, f"{away}; gpumon {words}")
+    assert done.returncode == 2
+    assert "the current folder no longer exists\n\nhint: cd to another one\n" in done.stderr, done.stderr
+    assert "Traceback" not in done.stderr

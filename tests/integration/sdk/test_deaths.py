@@ -107,6 +107,37 @@ def test_fork_makes_no_second_writer(gpumon_dir: Path, tmp_path: Path) -> None:
     assert not any("forward" in one.phases for one in found.records)
 
 
+CHILD = """
+import multiprocessing, sys
+from sdk import TrainingMonitor
+
+def train(fails):
+    monitor = TrainingMonitor("child")
+    monitor.start_monitoring()
+    for _ in range(20):
+        monitor.step()
+    if fails:
+        raise ValueError
+
+if __name__ == "__main__":
+    child = multiprocessing.get_context(sys.argv[1]).Process(target=train, args=(sys.argv[2] == "fails",))
+    child.start()
+    child.join()
+"""
+
+
+@pytest.mark.parametrize("context", ["fork", "spawn", "forkserver"])
+@pytest.mark.parametrize(("end", "state"), [("well", ring.S_ENDED), ("fails", ring.S_FAILED)])
+def test_a_child_of_multiprocessing_that_ends_was_not_killed(
+    gpumon_dir: Path, tmp_path: Path, context: str, end: str, state: int
+) -> None:
+    """GIVEN a child that trains and does not stop its monitor THEN its ring says how it ended, although a
+    forked one leaves by `os._exit`."""
+    assert finish(write(tmp_path, CHILD), gpumon_dir, context, end).returncode == 0
+    (found,) = trainer_rings(gpumon_dir)
+    assert (found.header.state, found.header.head) == (state, 20)
+
+
 @pytest.mark.slow
 def test_a_million_steps_without_growth(tmp_path: Path) -> None:
     """A million steps need about the memory of 50,000 (the ring is capped): 8 bytes per step would show."""

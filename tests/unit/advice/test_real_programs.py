@@ -119,6 +119,8 @@ def test_a_loop_that_marks_only_its_steps_is_told_what_takes_them() -> None:
     work = piece("between", "time.sleep(0.02)", 0.98, line=8, job="sleep", api="time.sleep")
     found = first(run_of({"other": 0.021}, config={"work": [work], "hotspots": [slept]}))
     assert found.id == "compute.sleep" and "98 %" in found.title
+    logged = first(run_of({"other": 0.021, "between": 0.0001}, config={"work": [work], "hotspots": [slept]}))
+    assert logged.id == "compute.sleep"
     unseen = first(run_of({"other": 0.021}))
     assert unseen.id == "healthy.ok" and "not known: the loop marks no phases" in unseen.title
     assert unseen.evidence["unexplained_share"] == 1.0
