@@ -58,6 +58,9 @@ H_CLOSED = 15
 H_REQUESTS = 16
 """Random part of the name of the owner's request folder (`request_folder`), so nobody else can claim that
 name first. 0: the writer takes no requests."""
+H_SIGNAL = 17
+"""The signal that ends the writer, noted by who started it: its parent that terminates it, or `gpumon run`
+that saw how it ended. 0: none known."""
 HEADER_WORDS = 128
 
 SCALARS_AT = 1024
@@ -236,6 +239,7 @@ class Header(NamedTuple):
     overhead_ns: int
     closed: int
     requests: int
+    signal: int = 0
 
 
 def _exactly(fd: int, count: int, at: int) -> bytes:
@@ -279,6 +283,7 @@ def read_header(fd: int, size: int) -> Header:
         overhead_ns=words[H_OVERHEAD],
         closed=min(words[H_CLOSED], words[H_HEAD] + MAX_UNCOMMITTED),
         requests=words[H_REQUESTS],
+        signal=words[H_SIGNAL],
     )
 
 

@@ -64,17 +64,21 @@ def run_child(words: list[str], environment: dict[str, str], stdout: int | None 
     child = subprocess.Popen(words, env=environment, stdout=stdout)
     with _forwarding(child):
         code = child.wait()
-    if code in (-signal.SIGTERM, -signal.SIGINT):
-        _note_interrupt(environment)
+    if code < 0:
+        _note_signal(environment, child.pid, -code)
     return 128 - code if code < 0 else code
 
 
-def _note_interrupt(environment: dict[str, str]) -> None:
-    """Mark the run as interrupted: the process had no time to say so itself."""
-    from monitor.runs.closing import mark_interrupted  # only once the child runs: psutil is slow to import
+def _note_signal(environment: dict[str, str], pid: int, number: int) -> None:
+    """Note in the run's rings what ended it: the process had no time to say so itself."""
+    from monitor.runs import closing  # only once the child runs: psutil is slow to import
     from sdk.ring import default_directory
 
-    mark_interrupted(Path(default_directory()), environment["GPUMON_RUN_ID"])
+    folder, run = Path(default_directory()), environment["GPUMON_RUN_ID"]
+    if number in (signal.SIGTERM, signal.SIGINT):
+        closing.mark_interrupted(folder, run)
+    else:
+        closing.mark_killed(folder, run, pid, number)
 
 
 @contextlib.contextmanager

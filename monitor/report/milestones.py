@@ -20,6 +20,7 @@ class Seen(Enum):
     NOTHING = "nothing"
     PYTHON = "python"
     TORCH = "torch"
+    NO_ENVIRONMENT = "no_environment"
     NOT_RECORDED = "not_recorded"
     TRAINING = "training"
     SWITCHED_OFF = "switched_off"
@@ -32,9 +33,12 @@ class Seen(Enum):
 _SENTENCES = {
     Seen.NOTHING: "no process was a Python that can be watched from outside (`python -I`, `-E`, `-S` ignore "
     "what gpumon sets). `TrainingMonitor.auto()` in the script works",
-    Seen.PYTHON: "Python ran, but nothing imported torch",
+    Seen.PYTHON: "Python ran, but nothing imported torch (a process that was started with an environment of "
+    "its own is not seen)",
     Seen.TORCH: "torch was imported, but there was no backward pass with an optimizer step, or only in "
     "processes forked after the import, which are not recorded (start them with `spawn` or `forkserver`)",
+    Seen.NO_ENVIRONMENT: "the script took gpumon's variables out of its environment before it imported torch "
+    "(`os.environ.clear()`), so it was not recorded: keep those that begin with GPUMON",
     Seen.NOT_RECORDED: "there was a training, but its file could not be made; the warning above says why",
     Seen.TRAINING: "the folder of rings was emptied, or its file cut short, while the training ran",
     Seen.SWITCHED_OFF: "recording is disabled by GPUMON_DISABLE",
@@ -42,7 +46,7 @@ _SENTENCES = {
 }
 
 
-_REACHED = ((b"r", Seen.TRAINING), (b"n", Seen.NOT_RECORDED), (b"t", Seen.TORCH))
+_REACHED = ((b"r", Seen.TRAINING), (b"n", Seen.NOT_RECORDED), (b"e", Seen.NO_ENVIRONMENT), (b"t", Seen.TORCH))
 """What a process writes when it has come so far (`sdk/autostart`)."""
 
 

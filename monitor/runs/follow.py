@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import time
 from typing import Any
 
@@ -253,7 +254,9 @@ class Follower:
             return "ended"
         if self.header.state == ring.S_FAILED:
             return "failed"
-        return "running" if self.alive else "killed"
+        if self.alive:
+            return "running"
+        return "ended" if self.header.signal == signal.SIGTERM else "killed"  # its own parent had it end
 
     def close(self) -> None:
         if self.fd >= 0:

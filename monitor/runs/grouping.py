@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -109,7 +110,7 @@ def make_run(
         sdk_version=meta.text("sdk_version"),
         way=meta.text("way"),
         framework=meta.text("framework"),
-        error=next((text for trainer in trainers if (text := trainer.meta.text("error"))), None),
+        error=next((text for trainer in trainers if (text := _error(trainer))), None),
         interrupted=any(trainer.header.state == ring.S_INTERRUPTED for trainer in trainers),
         config=_config(lead, workers),
         steps=max(rank.steps for rank in ranks),
@@ -131,6 +132,21 @@ def make_run(
         visible_gpu_uuids=visible_gpus(lead.config, first.device, gpus),
         pids=_pids(trainers, processes),
     )
+
+
+def _error(trainer: Follower) -> str | None:
+    """The exception that ended it, or the signal ("SIGSEGV")."""
+    number = trainer.header.signal
+    known = trainer.state() == "killed" and number in signal.valid_signals()
+    return trainer.meta.text("error") or (_signal_name(number) if known else None)
+
+
+def _signal_name(number: int) -> str:
+    """Real-time signals have no names of their own."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def _timeline(trainers: Sequence[Follower]) -> Timeline:

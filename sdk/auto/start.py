@@ -9,6 +9,7 @@ from typing import Any
 from ..compiler.tracing import find_torch
 from ..loop.session import Session
 from ..loop.warn import warn_once
+from ..writer import watch_children
 from . import registry
 from ._setup import SetUp
 from .import_hook import when_imported
@@ -29,6 +30,7 @@ def start_auto(monitor_class: Any, name: str | None, explore: bool = False) -> A
 def _start(monitor_class: Any, name: str | None) -> Any:
     monitor = monitor_class(name, mode="auto")
     monitor.start_monitoring()
+    when_imported("multiprocessing.popen_fork", watch_children)
     session = monitor.session
     if isinstance(session, Session):
         if TRIAL in os.environ:

@@ -27,8 +27,15 @@ class _Finder:
         return None
 
 
+_SEEN = os.environ.get("GPUMON_SEEN")
+"""Read now: the script may empty its environment."""
+
+
 def _wanted() -> bool:
-    return os.environ.get("GPUMON_AUTO") == "1" and os.environ.get("GPUMON_DISABLE", "") in ("", "0")
+    if os.environ.get("GPUMON_AUTO") != "1":
+        _tell(b"e")
+        return False
+    return os.environ.get("GPUMON_DISABLE", "") in ("", "0")
 
 
 _started = False
@@ -58,11 +65,10 @@ def _start() -> bool:
 
 def _tell(what: bytes) -> None:
     """Let `gpumon run` know how far this process got, so that it can say what it has not seen."""
-    path = os.environ.get("GPUMON_SEEN")
-    if not path:
+    if not _SEEN:
         return
     try:
-        fd = os.open(path, os.O_WRONLY | os.O_APPEND)
+        fd = os.open(_SEEN, os.O_WRONLY | os.O_APPEND)
         os.write(fd, what)
         os.close(fd)
     except OSError:

@@ -1,6 +1,7 @@
 """The run did not end normally.
 
-Looks at: the state its ring was left in: failed by an exception, or killed.
+Looks at: the state its ring was left in: failed by an exception, or killed; the signal, if
+    `gpumon run` saw it.
 Why: The last phase and the memory at the end tell an out-of-memory kill from a crash in the model.
 Remedy: depends on the phase and the memory.
 Gain: none.
@@ -16,6 +17,10 @@ from monitor.model.phase_names import moment
 OUT_OF_MEMORY = ("OutOfMemoryError", "MemoryError")
 """Exceptions that mean out of memory: torch's for a device, Python's for the host."""
 
+CRASHES = ("SIGSEGV", "SIGBUS", "SIGABRT", "SIGFPE", "SIGILL")
+"""Signals that a process brings on itself, by what its compiled code does."""
+TRACE = "PYTHONFAULTHANDLER=1"
+
 
 @rule("trend.ended_abnormally", "Ended abnormally", steps=False)
 def check(run: RunContext) -> Advice | None:
@@ -29,7 +34,11 @@ def check(run: RunContext) -> Advice | None:
     return Advice(
         title=f"{_how(run)}{where} after {units.whole(run.run.steps)} steps",
         remedy=_remedy(run, full),
-        change="dmesg | grep -i 'out of memory'" if state == "killed" else "",
+        change=""
+        if state != "killed"
+        else TRACE
+        if run.run.error in CRASHES
+        else "dmesg | grep -i 'out of memory'",
         evidence={
             "state": state,
             "error": run.run.error,
@@ -43,7 +52,7 @@ def check(run: RunContext) -> Advice | None:
 
 def _how(run: RunContext) -> str:
     if run.run.state == "killed":
-        return "Killed"
+        return f"Killed by {run.run.error}" if run.run.error else "Killed"
     if run.run.error in OUT_OF_MEMORY:
         return f"Out of memory ({run.run.error})"
     return f"Failed with {run.run.error}" if run.run.error else "Failed with an exception"
@@ -56,6 +65,11 @@ def _remedy(run: RunContext, full: bool) -> str:
         return "The machine was out of memory: fewer workers, a smaller batch."
     if run.run.state == "failed":
         return "Read the traceback in the run's own output."
+    if run.run.error in CRASHES:
+        return (
+            "Compiled code crashed (a library, an extension, a kernel), not Python: run it with "
+            "`PYTHONFAULTHANDLER=1`, which prints the Python line it was called from."
+        )
     return (
         "Killed from outside (signal, out-of-memory killer, scheduler), or by its own `os._exit`: look at "
         "dmesg and the job's log."

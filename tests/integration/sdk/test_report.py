@@ -112,6 +112,11 @@ def test_a_training_whose_ring_could_not_be_made_is_not_called_no_training(tmp_p
     [
         (("true",), "nothing", "no process was a Python"),
         ((sys.executable, "-c", "pass"), "python", "nothing imported torch"),
+        (
+            (sys.executable, "-c", "import os; os.environ.clear(); import torch"),
+            "no_environment",
+            "took gpumon's variables out of its environment",
+        ),
     ],
 )
 def test_a_command_that_does_not_train(

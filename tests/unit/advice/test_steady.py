@@ -144,6 +144,11 @@ def test_an_interrupt_in_the_middle_of_the_steps_is_no_failure() -> None:
     assert first(ended).id == "input.slow_getitem"
 
 
+def test_a_crash_of_compiled_code_names_its_signal() -> None:
+    found = first(msgspec.structs.replace(starved(0), state="killed", error="SIGSEGV"))
+    assert found.title.startswith("Killed by SIGSEGV") and "FAULTHANDLER" in found.remedy.change
+
+
 def test_running_out_of_device_memory_is_said_as_such() -> None:
     found = first(msgspec.structs.replace(starved(0), state="failed", error="OutOfMemoryError"))
     assert found.id == "trend.ended_abnormally" and "Out of memory" in found.title
