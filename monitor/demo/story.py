@@ -104,18 +104,17 @@ class Story:
         return run, findings
 
     def _train(self, number: int) -> tuple[Run, list[Finding]]:
-        """Train to the end; the run, and the last findings the daemon had while it lived."""
+        """Train to the end; the run, and what the daemon then has found. While a run is this young, it does
+        not know yet which lines take the time, and promises less."""
         part = PARTS[number]
         steps = max(LEAST_STEPS, part.steps // 3) if self.quick else part.steps
         child = self.stage.start(self._command(part, steps), part.name)
-        findings: list[Finding] = []
         run: Run | None = None
         while child.poll() is None:
-            run, now = self._look(part.name, run)
-            findings = now or findings
+            run, _ = self._look(part.name, run)
             self._draw(number, run, steps)
             time.sleep(LOOK_SECONDS)
-        run = self._ended(part.name, run)
+        run, findings = self._ended(part.name, run)
         if child.returncode or run is None:
             words = self.stage.last_words(part.name)
             raise UserError(f"the demo's training ({part.label}) failed: {words}", code=EXIT_FAILED)
@@ -133,12 +132,14 @@ class Story:
         lines = self.race.lines(self.page.on, self.page.width)[: number + 1]
         self.page.draw([*lines, self.page.on.paint(f"  {doing}", "dim")])
 
-    def _ended(self, name: str, run: Run | None) -> Run | None:
+    def _ended(self, name: str, run: Run | None) -> tuple[Run | None, list[Finding]]:
+        """The run once the daemon has seen its end, with what it says of it then."""
         deadline = time.monotonic() + SETTLE_SECONDS
-        while time.monotonic() < deadline and (run is None or run.state == "running"):
+        while True:
+            run, findings = self._look(name, run)
+            if time.monotonic() > deadline or (run is not None and not run.live):
+                return run, findings
             time.sleep(0.25)
-            run, _ = self._look(name, run)
-        return run
 
     def _look(self, name: str, last: Run | None) -> tuple[Run | None, list[Finding]]:
         snapshot = self.client.snapshot()
