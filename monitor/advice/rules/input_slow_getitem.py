@@ -87,11 +87,12 @@ def _head(drawn: bool) -> str:
     return "Augmentation sample by sample" if drawn else "Per-sample work"
 
 
-def _own_share(run: RunContext) -> float:
-    """Share of fetching in the user's own code, over all its lines."""
+def _own_share(run: RunContext) -> tuple[float, float]:
+    """Share of fetching in the user's own code, over all its lines: likely, and at most. While no line is
+    known (a young run's are not looked up yet), it may be all of it."""
     phase = "fetch" if run.hot("fetch") else "data"
     own = sum(spot.share for spot in run.hotspots if spot.phase == phase and spot.function != "<module>")
-    return min(1.0, own) if own >= CLEAR_SHARE else OWN_UNKNOWN
+    return (min(1.0, own), min(1.0, own)) if own >= CLEAR_SHARE else (OWN_UNKNOWN, 1.0)
 
 
 def _left(run: RunContext, fetch: float, drawn: bool) -> Bounds:
@@ -99,9 +100,13 @@ def _left(run: RunContext, fetch: float, drawn: bool) -> Bounds:
     batch's augmentation also its arithmetic."""
     batch, work = run.batch_size or 1, run.model.work
     floor = LOOKUP_SECONDS * batch / work if work > 0 else 0.0
-    saved = fetch * READY_SAVED * _own_share(run) * (BATCHED_SAVED if drawn else 1.0)
-    left = min(1.0, max(LEAST_LEFT, floor, 1.0 - saved))
-    around = Bounds(low=min(1.0, left + DOUBT_MORE), likely=left, high=max(MOST_GAIN_LEFT, DOUBT_LESS * left))
+    left, least = (
+        min(1.0, max(LEAST_LEFT, floor, 1.0 - fetch * READY_SAVED * own * (BATCHED_SAVED if drawn else 1.0)))
+        for own in _own_share(run)
+    )
+    around = Bounds(
+        low=min(1.0, left + DOUBT_MORE), likely=left, high=max(MOST_GAIN_LEFT, DOUBT_LESS * least)
+    )
     if not drawn:
         return around
     removed = batching.removable(run)

@@ -23,6 +23,15 @@ from tests.unit.advice.test_rules import findings_of
 LOOP = {"data": 0.0004, "forward": 0.003, "backward": 0.005, "optimizer": 0.0006}
 
 
+def test_while_no_line_is_known_all_of_fetching_may_be_its_work() -> None:
+    """GIVEN the same run before and after its lines were looked up THEN the first range reaches clearly beyond
+    what is likely once they are known."""
+    young, known = first(starved(0, [])), first(starved(0, [hot("fetch", "x = scale(x)", share=0.98)]))
+    assert young.id == known.id == "input.slow_getitem"
+    assert young.speedup is not None and known.speedup is not None
+    assert young.speedup.likely < known.speedup.likely < 0.95 * young.speedup.high
+
+
 def test_random_samples_with_workers_ask_for_batches_not_for_a_cache() -> None:
     drawn = hot("fetch", "img = img * scale", function="Rows.jitter", random=True, calls=1600.0)
     found = first(starved(2, [drawn]))
