@@ -43,7 +43,7 @@ class SideJob:
     every: float | None
     """Steps between two occurrences; None if unknown or not periodic."""
     each: float | None
-    """Seconds per occurrence."""
+    """Seconds per occurrence, with the work beside the phase."""
     count: int = 0
     """How often it has happened so far; 0 if not counted."""
     beside: float = 0.0
@@ -136,7 +136,7 @@ def side_job(run: RunContext, phase: str, *jobs: str, also: tuple[str, ...] = ()
         if spot.phase != phase and spot.piece not in claimed and not _gives_value(run, spot)
     ]
     within = [one for one in run.work if one.phase == phase]
-    spent = run.seconds(phase) - sum(run.hot_seconds(one) for one in within if one.feeds)
+    spent = max(0.0, run.seconds(phase) - sum(run.hot_seconds(one) for one in within if one.feeds))
     savings = [Saving(phase, spent, phase)] if spent > 0 else []
     savings += [Saving(one.phase, run.hot_seconds(one), one.place) for one in beside]
     savings += [Saving(one.phase, run.hot_seconds(one), one.place) for one in lines]
@@ -145,14 +145,15 @@ def side_job(run: RunContext, phase: str, *jobs: str, also: tuple[str, ...] = ()
     spots = [spot for spot in run.hotspots if spot.piece in own and spot.phase in counted]
     spot = max([*filter(None, [run.hot(phase)]), *spots, *lines], key=run.hot_seconds, default=None)
     stall = run.stall(phase)
+    every = _every(run, stall.count if stall else 0, stall.every_steps if stall else None, work)
     return SideJob(
         seconds=total,
         share=total / run.period if run.period else 0.0,
         savings=tuple(savings),
         spot=spot,
         work=work,
-        every=_every(run, stall.count if stall else 0, stall.every_steps if stall else None, work),
-        each=stall.mean_seconds if stall else None,
+        every=every,
+        each=stall.mean_seconds + (total - spent) * (every or 1.0) if stall else None,
         count=stall.count if stall else 0,
         beside=max(0.0, run.cost_with_neighbours(total, MOST_BESIDE) - total) if phase else 0.0,
     )

@@ -13,7 +13,7 @@ from monitor.advice.context.hotspot import Hotspot
 from monitor.advice.context.run import RunContext
 from monitor.advice.context.work import VALIDATE, Work
 from monitor.advice.evidence import frameworks, hot_lines
-from monitor.advice.evidence.side_jobs import SideJob, often, side_job
+from monitor.advice.evidence.side_jobs import SideJob, is_every_step, often, side_job
 from monitor.advice.prediction.gain import Bounds
 from monitor.advice.rule import Advice, rule
 from monitor.model import units
@@ -44,7 +44,7 @@ def check(run: RunContext) -> Advice | None:
     every, took = job.interval
     now = often(every, "in the loop")
     each = f", {units.seconds(took)} each" if took else ""
-    step = (run.period or 0.0) - job.seconds if took is job.seconds else run.usual
+    step = (run.period or 0.0) - job.seconds if is_every_step(every) else run.usual
     wanted = job.interval_of(_interval(every, took, step))
     place = _place(run, job)
     where = f" ({place.place})" if place else ""

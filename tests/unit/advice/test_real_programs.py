@@ -76,6 +76,17 @@ def test_a_pass_without_gradients_that_the_loss_uses_is_no_validation() -> None:
     assert found.id == "compute.validation_too_often" and found.remedy.effect == "changes_training"
 
 
+def test_the_time_of_each_pass_includes_the_work_beside_its_phase() -> None:
+    """GIVEN a validation in every step, of which the phase shows a part WHEN the rest is a piece of the loop's
+    own code THEN the time of each agrees with the share."""
+    stall = Stall("validate", 400, 0.066, 0.09, 1.0, 165e-6, 400)
+    phases = {"forward": 0.0005, "backward": 0.0005, "validate": 165e-6, "between": 715e-6}
+    beside = {"work": [piece("between", "score = evaluate()", 1.0, job="validate", needed="no")]}
+    found = first(run_of(phases, config=beside, stalls=(stall,)))
+    assert found.id == "compute.validation_too_often"
+    assert "47 % of the time: every step, 880 µs each" in found.title, found.title
+
+
 def test_a_phase_that_was_never_sampled_is_judged_by_the_source() -> None:
     """GIVEN passes without gradients every 40 steps, of which no sample tells WHEN the source shows only such
     that the loss is computed from THEN they are no validation."""
