@@ -23,6 +23,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from monitor.model.errors import UserError
+from monitor.model.files import read_text
 from monitor.model.gpu import THROTTLE_REASONS
 
 Ratio = Annotated[float, Meta(ge=0.0, le=1.0)]
@@ -220,7 +221,7 @@ def _acts(event: Event, before: float, now: float) -> bool:
 def load_scenario(path: Path, gpus: int) -> Scenario:
     """The scenario in `path` for `gpus` cards, or a `UserError` saying what is wrong and where."""
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        data = tomllib.loads(read_text(path))
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise UserError(f"cannot read the scenario {path}: {reason}") from error

@@ -18,6 +18,7 @@ from typing import Any, Literal, cast
 
 from monitor.model import values
 from monitor.model.errors import UserError
+from monitor.model.files import read_text
 from monitor.model.paths import default_socket, state_directory, typed
 from sdk.ring import default_directory
 
@@ -232,7 +233,7 @@ def _from_file(chosen: str | None, environ: Mapping[str, str]) -> dict[str, Any]
     import tomllib  # not at the top: most users have no such file
 
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        table = tomllib.loads(read_text(path))
     except OSError as error:
         raise UserError(f"cannot read the config file {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

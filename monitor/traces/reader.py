@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from monitor.model.errors import UserError
+from monitor.model.files import check_ends
 from monitor.traces.trace import Call, Card, Range, RangeKind, Thread, Trace, Work, WorkKind
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -102,7 +103,9 @@ def parse(data: bytes, source: str) -> Trace:
 
 def _content(path: Path) -> bytes:
     try:
-        data = path.read_bytes()
+        with open(path, "rb") as file:
+            check_ends(file, path)
+            data = file.read()
     except IsADirectoryError:
         raise UserError(f"{path} is a directory", hint="name the trace files, one per rank") from None
     except OSError as error:

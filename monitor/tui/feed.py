@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 from monitor.language import told
 from monitor.model.clock import Moment
 from monitor.model.errors import UserError
+from monitor.model.files import read_text
 from monitor.model.snapshot import Snapshot
 from monitor.tui.frame import Past, Reading, Update
 
@@ -230,7 +231,7 @@ def short(url: str) -> str:
 def hosts_file(path: Path) -> list[tuple[str, str | None]]:
     """One URL per line, optionally preceded by a name; # starts a comment."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"cannot read the hosts file {path}: {error}") from error
     out: list[tuple[str, str | None]] = []

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from monitor.model.errors import UserError
+from monitor.model.files import read_text
 from monitor.web.login import BasicAuth
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def _read(path: Path) -> dict[str, Any]:
     except ImportError:
         raise UserError("a web-config file needs PyYAML", hint=INSTALL) from None
     try:
-        table = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        table = yaml.safe_load(read_text(path)) or {}
     except OSError as error:
         raise UserError(f"cannot read the web-config file {path}: {error.strerror}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:

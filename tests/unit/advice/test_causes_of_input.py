@@ -24,8 +24,8 @@ LOOP = {"data": 0.0004, "forward": 0.003, "backward": 0.005, "optimizer": 0.0006
 
 
 def test_while_no_line_is_known_all_of_fetching_may_be_its_work() -> None:
-    """GIVEN the same run before and after its lines were looked up THEN the first range reaches clearly beyond
-    what is likely once they are known."""
+    """GIVEN the same run before and after its lines were looked up THEN the first range reaches clearly
+    beyond what is likely once they are known."""
     young, known = first(starved(0, [])), first(starved(0, [hot("fetch", "x = scale(x)", share=0.98)]))
     assert young.id == known.id == "input.slow_getitem"
     assert young.speedup is not None and known.speedup is not None

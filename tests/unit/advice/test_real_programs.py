@@ -77,8 +77,8 @@ def test_a_pass_without_gradients_that_the_loss_uses_is_no_validation() -> None:
 
 
 def test_the_time_of_each_pass_includes_the_work_beside_its_phase() -> None:
-    """GIVEN a validation in every step, of which the phase shows a part WHEN the rest is a piece of the loop's
-    own code THEN the time of each agrees with the share."""
+    """GIVEN a validation in every step, of which the phase shows a part WHEN the rest is a piece of the
+    loop's own code THEN the time of each agrees with the share."""
     stall = Stall("validate", 400, 0.066, 0.09, 1.0, 165e-6, 400)
     phases = {"forward": 0.0005, "backward": 0.0005, "validate": 165e-6, "between": 715e-6}
     beside = {"work": [piece("between", "score = evaluate()", 1.0, job="validate", needed="no")]}
