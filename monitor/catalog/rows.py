@@ -15,6 +15,9 @@ from monitor.model.history import RunRecord
 from monitor.model.owner import own_uid
 from monitor.model.run import Run, Trend
 
+AHEAD_SECONDS = 60.0
+"""Chosen: what a clock may be corrected by in everyday use."""
+
 
 class RunRow(msgspec.Struct, frozen=True):
     """One line of `gpumon runs --json`; the first eight keys are guaranteed to stay."""
@@ -101,7 +104,13 @@ def together(
         if kept is None or not _is_last_word(kept.run, run):
             kept = RunRecord(run, facts.own_findings(run, findings), now)
         found[_whose(run)] = kept
-    return sorted(found.values(), key=lambda record: -record.run.started)
+    return sorted(found.values(), key=lambda record: _recent(record.run, now), reverse=True)
+
+
+def _recent(run: Run, now: float) -> tuple[bool, float]:
+    """How far up the list a run belongs. What was recorded while the clock was ahead is dated in the future:
+    when it was is not known, only that what began since is newer."""
+    return run.state in facts.LIVE or run.started <= now + AHEAD_SECONDS, run.started
 
 
 def _is_last_word(kept: Run, run: Run) -> bool:
@@ -114,10 +123,9 @@ def _whose(run: Run) -> tuple[str, int | None]:
 
 
 def find(rows: Sequence[RunRow], wanted: str) -> RunRow:
-    """By id, start of an id, name (its latest run), or ``last``. Raises `UserError`."""
+    """By id, start of an id, name (its latest run), or ``last``. `rows`: newest first. Raises `UserError`."""
     if not rows:
         raise UserError("there is no run yet", hint="start one with: gpumon run -- python train.py")
-    rows = sorted(rows, key=lambda one: -one.started)
     if wanted == "last":
         return rows[0]
     if wanted.startswith("last~") and wanted[5:].isdigit() and int(wanted[5:]) < len(rows):

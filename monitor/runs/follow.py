@@ -28,7 +28,7 @@ MAX_RECORDS = 1 << 17
 """Records taken from one ring per poll; the rest waits for the next."""
 MOST_STEPS = 1 << 50
 FUTURE_NS = 2 * 10**9
-DAY_NS = 86400 * 10**9
+CORRECTED_NS = 60 * 10**9
 """Limits on what a ring may claim: a step number, a time ahead of our clock, a wall clock ahead of ours."""
 MOST_PROBED = float(1 << 62)
 MOST_SCALAR = 1e300
@@ -43,6 +43,11 @@ class NotReady(ring.RingError):
     """Try again at the next poll."""
 
 
+class OtherClock(ring.RingError):
+    """Left over from a clock that is not ours, such as that of before the machine was started anew: none of
+    its times means anything here."""
+
+
 class Follower:
     """One ring from its discovery to its end."""
 
@@ -54,6 +59,9 @@ class Follower:
         meta = ring.read_meta(self.fd)
         if meta is None:
             raise NotReady("meta is being written")
+        began = self.header.started_mono_ns
+        if began > _latest_ns(now) and writer_pid(self.fd, self.header, self.owner) is None:
+            raise OtherClock("written under another clock")
         self.meta: Meta = parse_meta(meta)
         self.config: dict[str, Any] = self.meta.config
         self._meta_seq = self.header.meta_seq
@@ -117,8 +125,8 @@ class Follower:
             rank=meta.rank,
             kind=meta.kind,
             # A claim may date from an earlier boot, but not from the future: steps dated there would never
-            # expire.
-            wall_offset_ns=min(claimed, ours + DAY_NS),
+            # expire. Clocks are corrected a little all the time.
+            wall_offset_ns=claimed if claimed <= ours + CORRECTED_NS else ours,
             phases=meta.phase_names,
             owner=self.owner,
         )

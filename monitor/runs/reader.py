@@ -21,7 +21,7 @@ from monitor.model.run import Run
 from monitor.runs.cleanup import Cleaner
 from monitor.runs.discovery import Discovery, Found
 from monitor.runs.ended import EndedRuns
-from monitor.runs.follow import MAX_RECORDS, MAX_TRIES, Follower, NotReady
+from monitor.runs.follow import MAX_RECORDS, MAX_TRIES, Follower, NotReady, OtherClock
 from monitor.runs.grouping import Group, RunKey, group, make_run
 from monitor.runs.liveness import UNSEEN
 from monitor.runs.trouble import Reason, Trouble
@@ -129,6 +129,8 @@ class RunReader:
                 self._waiting.append((found, tries + 1))
             else:
                 self._refuse(found, "broken", "its meta never became complete")
+        except OtherClock:
+            self._release(found)  # nothing to mend: it will be tidied away
         except MemoryError:
             os.close(found.fd)
             self.discovery.put_back(found, NO_MEMORY)
@@ -139,6 +141,9 @@ class RunReader:
 
     def _refuse(self, found: Found, reason: Reason, why: str) -> None:
         self.trouble.note(found.owner, reason, f"{found.candidate.name}: {why}")
+        self._release(found)
+
+    def _release(self, found: Found) -> None:
         self.discovery.closed(found)
         self.discovery.released(found)
         with contextlib.suppress(OSError):

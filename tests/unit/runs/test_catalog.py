@@ -42,6 +42,18 @@ def test_find(catalog: Catalog, wanted: str, found: str) -> None:
     assert catalog.record(wanted).run.id == found
 
 
+def test_a_run_dated_in_the_future_is_not_the_last_for_ever(tmp_path: Path) -> None:
+    """GIVEN a run recorded while the clock was a year ahead WHEN another follows with the clock set right
+    THEN that is the last one; one that is live is in view whatever its date."""
+    store = Store(tmp_path / "h.db")
+    ahead, right = made.run("ahead", started=3e7), made.run("right", started=400.0)
+    store.append(made.snapshot(3e7, ahead))
+    store.append(made.snapshot(500.0, right))
+    assert Catalog(lambda: Now((), (), 600.0), store).record("last").run.id == "right"
+    live = made.live(ahead)
+    assert Catalog(lambda: Now((live,), (), 600.0), store).record("last").run.id == "ahead"
+
+
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [

@@ -208,6 +208,34 @@ def test_a_claimed_start_in_the_future_dates_no_step_there(tmp_path: Path) -> No
     assert newest is not None and newest < script.now().wall + 2 * 86400 > run.started
 
 
+def test_what_was_recorded_while_the_clock_was_ahead_began_by_the_clock_as_it_is_now(tmp_path: Path) -> None:
+    script = Script(tmp_path)
+    script.steps([1000.0] * 5)
+    script.writer.words[ring.H_STARTED_WALL] += 400 * 86400 * 10**9
+    reader = RunReader([tmp_path])
+    reader.poll(script.now())
+    (run,) = reader.runs(script.now(), (), ())
+    assert run.started == pytest.approx(script.now().wall - 5.0)
+
+
+@pytest.mark.parametrize("alive", [True, False])
+def test_a_ring_from_before_the_machine_was_started_anew_is_no_trouble(tmp_path: Path, alive: bool) -> None:
+    """GIVEN steps later than this machine has been running WHEN their writer is gone THEN nobody is told; one
+    that is there has a clock that makes no sense, and that is said."""
+    script = Script(tmp_path)
+    script.clock = time.monotonic_ns() + 10**15
+    script.writer.words[ring.H_STARTED_MONO] = script.clock
+    script.steps([1.0] * 50)
+    if not alive:
+        script.writer.words[ring.H_PID] = 1 << 30
+        script.end()
+    now = Moment(time.time(), time.monotonic())
+    reader = RunReader([tmp_path])
+    for _ in range(2):
+        reader.poll(now)
+    assert (bool(reader.dropped), len(reader.runs(now, (), ()))) == (alive, int(alive))
+
+
 def test_a_late_rank_joins_a_run_that_seemed_to_be_over(tmp_path: Path) -> None:
     """GIVEN rank 0 has ended and was dropped WHEN rank 1 turns up THEN the run has both, once."""
     first = Script(tmp_path, "run-1", 0, world=2)
