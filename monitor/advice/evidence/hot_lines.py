@@ -16,6 +16,9 @@ from monitor.model import units
 
 MOSTLY = 0.5
 """More than this share of a piece's time is what it is about."""
+OWN, MOSTLY_OWN = ("other", "between"), 0.5
+"""Where the loop's own code is when nothing names it, and the share of the time from which it decides about
+the run. Judgement."""
 PHASES_OF_LOOP = ("other", "between", "forward", "log", "sync", "grad_norm")
 
 
@@ -118,3 +121,11 @@ def text(run: RunContext, spot: Hotspot | Work) -> str:
     cost = run.hot_seconds(spot)
     share = cost / run.period if run.period else 0.0
     return f"{spot.text}, {units.seconds(cost)} a step ({units.percent(share)})"
+
+
+def never_looked_up(run: RunContext) -> bool:
+    """Whether the run's own code takes most of the time and its lines are not known: they are looked up at
+    the end, or once the run is long enough to afford it, and who is ended by a signal has no end."""
+    if run.setting("sampled_steps") is not None or run.hotspots or run.device is not None:
+        return False
+    return sum(run.share(phase) for phase in OWN if phase not in run.forward_phases) >= MOSTLY_OWN

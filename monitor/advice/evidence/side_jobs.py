@@ -153,7 +153,9 @@ def side_job(run: RunContext, phase: str, *jobs: str, also: tuple[str, ...] = ()
         spot=spot,
         work=work,
         every=every,
-        each=stall.mean_seconds + (total - spent) * (every or 1.0) if stall else None,
+        each=stall.mean_seconds + (total - spent) * (every or 1.0)
+        if stall and stall.mean_seconds is not None
+        else None,
         count=stall.count if stall else 0,
         beside=max(0.0, run.cost_with_neighbours(total, MOST_BESIDE) - total) if phase else 0.0,
     )

@@ -13,7 +13,7 @@ from __future__ import annotations
 from math import inf
 
 from monitor.advice.context.run import FIXED_PHASES, RunContext
-from monitor.advice.evidence import edits, frameworks
+from monitor.advice.evidence import edits, frameworks, hot_lines
 from monitor.advice.evidence.compute_cost import arithmetic_seconds, overhead_seconds
 from monitor.advice.prediction.gain import Bounds, ratio
 from monitor.advice.prediction.step_model import Change
@@ -52,6 +52,8 @@ def check(run: RunContext) -> Advice | None:
     batch = run.batch_size
     if batch is None or batch > run.policy.tiny_batch or run.period is None or run.has_cuda:
         return None
+    if hot_lines.never_looked_up(run):
+        return None  # nobody knows whether what its own code does grows with the batch
     factor = _factor(run, batch)
     if fixed_seconds(run) < run.policy.fixed_share * run.period or factor < 2:
         return None

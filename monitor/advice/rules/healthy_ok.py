@@ -10,6 +10,7 @@ Gain: none predicted.
 from __future__ import annotations
 
 from monitor.advice.context.run import RunContext
+from monitor.advice.evidence import hot_lines
 from monitor.advice.rule import Advice, all_rules, closing_rule
 from monitor.model import units
 from monitor.model.devices import by_device, idle_ratios
@@ -26,6 +27,10 @@ LIMITS = {
 }
 UNNAMED = ("other", "between")
 """Phases that no mark of the loop names."""
+LOOK_LONGER = (
+    "Let it end by itself, or with Ctrl-C, or run it for half a minute: the lines it spends its time on are "
+    "looked up at its end, or once it is long enough to afford that."
+)
 NAMED = 0.1
 """Judgement: a share of the time that a reader would ask about."""
 
@@ -37,11 +42,15 @@ def check(run: RunContext, findings: list[Finding]) -> Advice | None:
     name = max(run.phases, key=lambda phase: run.phases[phase])
     share = run.share(name)
     unexplained = _unexplained(run)
+    unknown = hot_lines.never_looked_up(run) and not _unmarked(run) and not run.live
     checks = sum(rule.scope != "closing" for rule in all_rules())
     return Advice(
-        title=f"{_few(run)}{checks} checks, none fired; {_time(run, unexplained)}",
+        title=_unknown(unexplained)
+        if unknown
+        else f"{_few(run)}{checks} checks, none fired; {_time(run, unexplained)}",
         detail=_rest(run),
-        remedy=_closer_look(run)
+        remedy=(LOOK_LONGER if unknown else "")
+        or _closer_look(run)
         or _marks(run)
         or f"The next limit is {_limit(run, name)} ({units.percent(share)} of the step in {name}).",
         evidence={
@@ -53,7 +62,14 @@ def check(run: RunContext, findings: list[Finding]) -> Advice | None:
             "limit_share": share,
             "data_share": run.share("data"),
         },
-        severity="healthy",
+        severity="hint" if unknown else "healthy",
+    )
+
+
+def _unknown(share: float) -> str:
+    return (
+        f"What takes {units.percent(share)} of the time is not known: the run was ended before the lines of "
+        "its own code were looked up"
     )
 
 

@@ -166,6 +166,18 @@ def test_stalls_with_the_epochs_name_what_runs_once_an_epoch() -> None:
     assert found.severity == "hint" and found.speedup is None, "the training may need what they do"
 
 
+def test_a_run_ended_before_its_lines_were_looked_up_is_not_called_healthy() -> None:
+    """GIVEN a run that spends its time between the steps and was ended by a signal THEN neither the batch nor
+    nothing is to blame: it is not known. A run whose lines are known, or may still be, is judged as ever."""
+    phases = {"forward": 0.00002, "backward": 0.00003, "optimizer": 0.00001, "between": 0.001}
+    ended = run_of(phases, batch_size=4, state="ended", ended=1_000_000.0, interrupted=True, live=False)
+    found = first(ended)
+    assert (found.id, found.severity) == ("healthy.ok", "hint"), found
+    assert "not known" in found.title and "94 %" in found.title and found.speedup is None
+    known = msgspec.structs.replace(ended, config=ended.config | {"sampled_steps": 40})
+    assert first(known).id == "compute.small_batch"
+
+
 def test_an_optimizer_that_calls_the_model_is_not_slow_itself() -> None:
     phases = {"forward": 0.0002, "backward": 0.003, "optimizer": 0.04}
     lbfgs = run_of(phases, config={"optimizer": {"class": "LBFGS", "kind": "LBFGS", "fused": None}})
