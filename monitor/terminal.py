@@ -7,6 +7,7 @@ a program reads it.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -14,11 +15,10 @@ from collections.abc import Iterator, Sequence
 from typing import TextIO
 
 from monitor.language import cells, said, word
-from sdk.patterns import later
 
 NARROWEST = 40
 GAP = "  "
-UNITS = later(
+UNITS = (
     r"(?<=\d) (?=(?:µs|ms|s|min|h|d|[KMGT]?i?B)\b|%)|(?<=\d min) (?=\d+ s)|(?<=\d h) (?=\d+ min)"
     r"|(?<=\d) (?=\([\d.]+–)"
 )
@@ -80,7 +80,7 @@ def wrapped(text: str, width: int | None, indent: str = "", hang: str = "  ") ->
     text = said(text)
     if width is None:
         return [indent + text]
-    lines = cells.wrap(UNITS.sub(cells.TIED, text), width, indent, indent + hang)
+    lines = cells.wrap(re.sub(UNITS, cells.TIED, text), width, indent, indent + hang)
     return [line.replace(cells.TIED, " ") for line in lines] or [indent]
 
 

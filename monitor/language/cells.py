@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator
 from unicodedata import combining, east_asian_width
-
-from sdk.patterns import later
 
 WIDE = "[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60\uffe0-\uffe6]"
 NO_START = "，。；：？！、）”’》」…"
 TIED = "\N{NO-BREAK SPACE}"
 """A blank at which no line may break, as between a number and its unit."""
-TOKENS = later(rf"{WIDE}[{NO_START}]*|[^\S{TIED}]+|(?:(?!{WIDE})[\S{TIED}])+[{NO_START}]*")
+TOKENS = rf"{WIDE}[{NO_START}]*|[^\S{TIED}]+|(?:(?!{WIDE})[\S{TIED}])+[{NO_START}]*"
 
 
 def width(text: str) -> int:
@@ -49,4 +48,4 @@ def wrap(text: str, cells: int, indent: str, hang: str) -> list[str]:
 
 def pieces(text: str) -> Iterator[str]:
     """What stays together on a line, in order."""
-    return (match.group() for match in TOKENS.finditer(text))
+    return (match.group() for match in re.finditer(TOKENS, text))

@@ -119,7 +119,8 @@ def _time(run: Run, width: int, on: Terminal) -> Iterator[str]:
     names = [phase.name for phase in shown]
     mean, median = seconds(run.mean_step_seconds), seconds(run.step.p50)
     yield ""
-    yield f"Where the time went (a step takes {mean} on average, median {median}{apart(names)}):"
+    went = f"Where the time went (a step takes {mean} on average, median {median}{apart(names)}):"
+    yield from wrapped(went, width, "", "")
     for phase in shown:
         line = _bar(phase, on)
         note = _note(run, phase)

@@ -37,6 +37,8 @@ class Meta(Struct, frozen=True):
         return self.texts.get(key)
 
 
+EVALUATING, PLAYING = "validate", "rollout"
+
 TEXTS = (
     "host", "container", "pod", "slurm_job", "git_commit", "command", "script", "sdk_version", "way",
     "framework",
@@ -61,7 +63,7 @@ def parse_meta(raw: dict[str, Any]) -> Meta:
         batch_size=_whole(raw.get("batch_size"), 1 << 40),
         worker_id=_whole(raw.get("worker_id"), 1 << 20),
         texts={key: text for key in TEXTS if (text := _text(raw.get(key)))},
-        phase_names=_phase_names(kind, raw.get("phases")),
+        phase_names=_phase_names(kind, raw.get("phases"), config),
         scalars=_names(raw.get("scalars"), ring.SCALARS),
         config=clean(config) if isinstance(config, dict) else {},
         delays=read_places(raw.get("delays")),
@@ -106,11 +108,22 @@ def _names(value: Any, limit: int) -> tuple[str, ...]:
     return tuple(_text(name, 64) or f"unnamed_{at}" for at, name in enumerate(value[:limit]))
 
 
-def _phase_names(kind: str, own: Any) -> tuple[str, ...]:
-    """A name for each of the 16 phase ids; user-defined phases start at 12."""
+def _phase_names(kind: str, own: Any, config: Any) -> tuple[str, ...]:
+    """A name for each of the 16 phase ids; user-defined phases start at 12. What was recorded as evaluation
+    is called what it is if the training learns from all of it: an agent plays in a hand-made environment."""
     fixed = ring.WORKER_PHASES if kind == ring.KIND_WORKER else ring.PHASES
     names = [*fixed, *(f"phase_{at}" for at in range(len(fixed), ring.PHASE_SLOTS))]
     if kind == ring.KIND_TRAINER:
         for at, name in enumerate(_names(own, ring.PHASE_SLOTS - len(ring.PHASES))):
             names[len(ring.PHASES) + at] = name
+        if PLAYING not in names and _feeds(config):
+            names[names.index(EVALUATING)] = PLAYING
     return tuple(names)
+
+
+def _feeds(config: Any) -> bool:
+    """Whether all calls of a model in evaluations that were seen lead to the loss of a later step."""
+    work = config.get("work") if isinstance(config, dict) else None
+    pieces = [one for one in work if isinstance(one, dict)] if isinstance(work, list) else []
+    asked = [one for one in pieces if one.get("phase") == EVALUATING and one.get("module") is True]
+    return bool(asked) and all(one.get("feeds") is True for one in asked)

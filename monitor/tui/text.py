@@ -236,7 +236,7 @@ def wrap_spans(parts: Iterable[Span], width: int, hang: int = 0) -> list[list[Sp
     return [_joined([*made[:-1], Span(made[-1].text.rstrip(), made[-1].role)]) for made in lines]
 
 
-WORD = re.compile(rf"\s*\S+(?:(?:{UNITS.pattern})\S+)*\s*|\s+")
+WORD = re.compile(rf"\s*\S+(?:(?:{UNITS})\S+)*\s*|\s+")
 """A number and its unit are one word."""
 
 
@@ -254,7 +254,7 @@ def _words(text: str) -> Iterable[str]:
     """Between Chinese characters a line may break anywhere."""
     if cells(text) == len(text):
         return WORD.findall(text)
-    return (piece.replace(TIED, " ") for piece in pieces(UNITS.sub(TIED, text)))
+    return (piece.replace(TIED, " ") for piece in pieces(re.sub(UNITS, TIED, text)))
 
 
 def _joined(parts: Iterable[Span]) -> list[Span]:

@@ -238,8 +238,8 @@ def _uuid(properties: Any) -> str:
     return text if text.startswith(("GPU-", "MIG-")) else f"GPU-{text}"
 
 
-def training_config(torch: Any, optimizer: Any, frame: Any) -> dict[str, Any]:
-    """What the first optimizer step reveals; `frame` is its caller."""
+def training_config(torch: Any, optimizer: Any, model: Any) -> dict[str, Any]:
+    """What the first optimizer step reveals."""
     devices = read(lambda: devices_of(torch, optimizer)) or []
     device = devices[0] if devices else None
     found = take(
@@ -247,7 +247,7 @@ def training_config(torch: Any, optimizer: Any, frame: Any) -> dict[str, Any]:
             "device": lambda: device,
             "devices": lambda: devices if len(devices) > 1 else None,
             "optimizer": lambda: optimizer_config(optimizer),
-            "model": lambda: model_part(torch, optimizer, frame),
+            "model": lambda: model_part(torch, optimizer, model),
         }
     )
     return found | (read(lambda: cuda_config(torch, device)) or {})

@@ -16,8 +16,14 @@ _KINDS = 24
 """Chosen: kinds of modules named."""
 
 
-def model_part(torch: Any, optimizer: Any, frame: FrameType | None) -> dict[str, Any]:
-    """Size and type of what is trained; also its class if a nearby frame holds the module."""
+def trained_model(torch: Any, optimizer: Any, frame: FrameType | None) -> Any:
+    """The module that the optimizer trains, or a part of, if a nearby frame holds it."""
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    return _largest(_candidates(torch, frame), parameters[0]) if parameters else None
+
+
+def model_part(torch: Any, optimizer: Any, model: Any) -> dict[str, Any]:
+    """Size and type of what is trained; also its class if the model is known."""
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     found: dict[str, Any] = {
         "parameters": sum(p.numel() for p in parameters),
@@ -26,7 +32,6 @@ def model_part(torch: Any, optimizer: Any, frame: FrameType | None) -> dict[str,
         "dtype": str(parameters[0].dtype).removeprefix("torch.") if parameters else None,
         "channels_last": any(_is_channels_last(torch, p) for p in parameters),
     }
-    model = _largest(_candidates(torch, frame), parameters[0]) if parameters else None
     if model is not None:
         found |= _describe(model)
     return {key: value for key, value in found.items() if value is not None}
@@ -72,7 +77,7 @@ def _largest(modules: Iterator[Any], parameter: Any) -> Any:
 
 
 def _describe(model: Any) -> dict[str, Any]:
-    inner = _unwrap(model)
+    inner = unwrap(model)
     modules = list(inner.modules())
     kinds = Counter(map(_kind, modules))
     return {
@@ -92,7 +97,7 @@ def _kind(module: Any) -> str:
     return torch_class(module) or "Module"
 
 
-def _unwrap(model: Any) -> Any:
+def unwrap(model: Any) -> Any:
     """The user's own module inside DDP, FSDP and torch.compile wrappers."""
     for _ in range(4):
         registered = vars(model).get("_modules", {})

@@ -15,8 +15,10 @@ from ..compiler.counters import compile_config
 from ..loader.watch import LoaderWatch
 from . import _autocast as autocast
 from ._config import loader_config, process_config, read, torch_config, training_config
+from ._model import trained_model
 from ._process import Housekeeping
 from ._source import source_config
+from ._unapplied import Unapplied
 
 
 class Observer:
@@ -31,6 +33,7 @@ class Observer:
         self._undo: Callable[[], object] | None = None
         self._undo_autocast: Callable[[], object] | None = None
         self._trained = False
+        self._unapplied: Unapplied | None = None
 
     def watch_torch(self) -> None:
         """Install one-time hooks: each goes once it has seen what it wants."""
@@ -60,7 +63,9 @@ class Observer:
         self._trained = True
         seen = self.config.get("precision", {})
         self.config |= read(lambda: torch_config(torch)) or {}
-        self.config |= training_config(torch, optimizer, frame)
+        model = read(lambda: trained_model(torch, optimizer, frame))
+        self.config |= training_config(torch, optimizer, model)
+        self._unapplied = read(lambda: Unapplied(model, optimizer)) if model is not None else None
         self.note("source", read(source_config))
         unseen = {} if dynamo.in_use() else {"autocast": False}  # not visible inside compiled code
         self.config["precision"] = {**unseen, **self.config.get("precision", {}), **seen}
@@ -92,7 +97,16 @@ class Observer:
         compiled = compile_config({k: v for k, v in scalars.items() if k.startswith("dynamo.")})
         if compiled is not None:
             self.config["compile"] = compiled
-        return scalars, self.refresh_loader() or compiled != before
+        changed = self._refresh_unapplied() or compiled != before
+        return scalars, self.refresh_loader() or changed
+
+    def _refresh_unapplied(self) -> bool:
+        if self._unapplied is None:
+            return False
+        read(self._unapplied.look)
+        if self._unapplied.known is None:
+            return self.config.pop("unapplied", None) is not None
+        return self.note("unapplied", self._unapplied.known)
 
     def note(self, key: str, value: Any) -> bool:
         """Set one part of the config; returns whether it changed."""

@@ -27,6 +27,8 @@ MEMORY_GROWN, MEMORY_GROWN_BYTES = 1.1, 16 << 20
 """Memory counts as having grown along with the step time from this ratio and this many bytes."""
 CLOCK_FELL = 0.92
 """A clock counts as having fallen along with the throughput below this share."""
+PLAYED = ("rollout", "forward", "backward")
+"""Phases that grow with the length of an agent's games."""
 CONCORDANT = 0.72
 """Share of window pairs in which the later window must be slower."""
 
@@ -57,6 +59,8 @@ def decay(run: RunContext) -> Decay | None:
     moved, evidence = _moved(early, late)
     if phase is None and not moved:
         return None  # everything equally slower: the machine, not the run
+    if phase in PLAYED and "rollout" in run.phases:
+        return None  # an agent that gets better plays for longer, and learns from more
     best = min(before, _middle(windows[: max(2, len(windows) // 6)]))
     return Decay(best, after, phase, moved, evidence)
 

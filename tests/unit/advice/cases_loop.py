@@ -234,6 +234,10 @@ CASES: dict[str, tuple[Snapshot, Snapshot]] = {
         snapshot_of(run_of(config={"threads": {"torch": 16}})),
         snapshot_of(HEALTHY),
     ),
+    "compute.unused_gradients": (
+        snapshot_of(run_of(config={"unapplied": {"tensors": 0.75, "parameters": 0.9, "first": True}})),
+        snapshot_of(run_of(config={"unapplied": {"tensors": 0.1, "parameters": 0.9, "first": True}})),
+    ),
     "compute.threads_few": (
         snapshot_of(run_of({"forward": 0.02, "backward": 0.03}, config={"threads": {"torch": 1}})),
         snapshot_of(HEALTHY),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 
 from monitor.advice.engine import Engine
 from monitor.advice.prediction.gain import Outcomes, predict
@@ -80,6 +81,20 @@ def test_a_slowdown_that_grows_shows_in_forty_long_steps() -> None:
     )  # fmt: skip
     run = of_steps(40, {"forward": 0.3, "other": 0.3}, timeline=windows)
     assert "trend.decay" in [one.id for one in said(run)]
+
+
+@pytest.mark.parametrize(("phase", "decays"), [("rollout", False), ("other", True)])
+def test_an_agent_that_plays_for_longer_is_no_decay(phase: str, decays: bool) -> None:
+    windows = tuple(
+        Window(
+            NOW - 40 + 2 * at, 1.0, 4 * at, 4, step_p50=0.3 + 0.03 * at,
+            phases={phase: 0.2 + 0.03 * at, "forward": 0.8 - 0.03 * at},
+        )
+        for at in range(20)
+    )  # fmt: skip
+    phases = {"rollout": 0.3, "forward": 0.3, "other": 0.3}
+    run = of_steps(80, phases, timeline=windows)
+    assert ("trend.decay" in [one.id for one in said(run)]) == decays
 
 
 def test_set_up_that_is_most_of_a_short_run_is_said() -> None:

@@ -170,6 +170,27 @@ def test_new_phase_names_are_picked_up(tmp_path: Path) -> None:
     assert "mix" in [phase.name for phase in reader.runs(script.now(), (), ())[0].phases]
 
 
+@pytest.mark.parametrize(("feeds", "own", "name"), [
+    ([True], [], "rollout"),
+    ([True, False], [], "validate"),
+    ([], [], "validate"),
+    ([True], ["rollout"], "validate"),
+])  # fmt: skip
+def test_an_evaluation_that_the_training_learns_from_is_played(
+    feeds: list[bool], own: list[str], name: str, tmp_path: Path
+) -> None:
+    """GIVEN a model that is asked without gradients WHEN the source shows that later losses need all of it
+    THEN an agent plays; the recorder itself has named such a phase where it knows better."""
+    script = Script(tmp_path)
+    work = [{"phase": "validate", "module": True, "feeds": one} for one in feeds]
+    meta = {"kind": "trainer", "run": "run-1", "rank": 0, "name": "demo", "phases": own}
+    script.writer.write_meta(meta | {"config": {"work": work}})
+    script.step(2.0, {ring.PHASES.index("validate"): 1.5})
+    reader = RunReader([tmp_path])
+    reader.poll(script.now())
+    assert name in [phase.name for phase in reader.runs(script.now(), (), ())[0].phases]
+
+
 def test_a_clock_that_was_set_removes_nothing_and_hides_nothing(tmp_path: Path) -> None:
     script = Script(tmp_path)
     reader = RunReader([tmp_path], sink=Kept())

@@ -31,7 +31,7 @@ from sdk import TrainingMonitor
 from sdk.loader._timing import FetchTimes, TimedFetcher
 from sdk.loader.watch import LoaderWatch
 from sdk.probe import _config as probe
-from sdk.probe._model import model_part
+from sdk.probe._model import model_part, trained_model
 from tests.rings import RingFile, read_ring
 
 torch.set_num_threads(1)
@@ -256,7 +256,7 @@ def test_model_behind_wrappers() -> None:
     holder.model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     del model
-    found = model_part(torch, optimizer, sys._getframe())
+    found = model_part(torch, optimizer, trained_model(torch, optimizer, sys._getframe()))
     assert found["class"] == "Sequential" and found["modules"] == 3
     assert found["channels_last"] is True
 
@@ -270,7 +270,7 @@ def test_a_class_of_the_authors_is_known_by_what_it_is_not_by_its_name() -> None
         pass
 
     model = nn.Sequential(Convinced(), Plain(3, 8, 3))
-    found = model_part(torch, torch.optim.SGD(model.parameters(), lr=0.1), sys._getframe())
+    found = model_part(torch, torch.optim.SGD(model.parameters(), lr=0.1), model)
     assert found["layers"] == ["Conv2d", "Module", "Sequential"]
     assert found["layer_counts"] == {"Conv2d": 1, "Module": 1, "Sequential": 1}
 
