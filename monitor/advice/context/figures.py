@@ -178,7 +178,10 @@ class RunFigures:
 
     def _counted_as(self, phase: str) -> str:
         """The phase to which the records count what was seen in this one. If a loop marks its steps only, all
-        is seen after one call and before the next, and most of it becomes `other` when that comes."""
+        is seen after one call and before the next, and most of it becomes `other` when that comes. An
+        evaluation that the training learns from is played (`runs.meta`)."""
+        if phase == "validate" and phase not in self.phases and "rollout" in self.phases:
+            return "rollout"
         moved = self.unmarked and phase == "between" and self.seconds("other") > self.seconds("between")
         return "other" if moved else phase
 

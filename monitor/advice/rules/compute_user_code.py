@@ -33,6 +33,10 @@ INSTEAD = {
 }
 """What a library function does → what to do instead."""
 PHASES = ("other", "between", "forward")
+FEW_CALLS = 16
+"""Judgement: fewer calls a step from one line are no loop worth doing at once."""
+FREE_CORE = 0.5
+"""Judgement: with less of a core left over, work beside the training delays it by as much as it takes."""
 MOSTLY = 0.5
 """More than this share of a piece of work is what it is about."""
 PLAYING = "rollout"
@@ -45,7 +49,7 @@ def check(run: RunContext) -> Advice | None:
     own = [one for one in run.work if one.phase in PHASES and not _is_model(one) and not _sleeps(run, one)]
     if run.lanes is not None:
         own += [one for one in run.work if one.phase == PLAYING and not one.module]
-    own += [one for one in run.work if one.phase == VALIDATE and _makes_data(one)]
+    own += [one for one in run.work if one.phase in (VALIDATE, PLAYING) and _makes_data(one)]
     work = max(own, key=run.hot_seconds, default=None)
     if work is None or run.period is None:
         return None
@@ -59,6 +63,8 @@ def check(run: RunContext) -> Advice | None:
     ):
         return None
     spot = hot_lines.hottest(run, work)
+    if _as_it_should_be(run, work):
+        return None
     job = next((one.job for one in (spot, work) if one is not None and one.job in INSTEAD), "")
     where = "between the steps" if work.phase == "between" else "in the step, outside the model"
     inside = f", most of it at {spot.text}" if spot and spot.place != work.place else ""
@@ -82,6 +88,15 @@ def _without(run: RunContext, work: Work, cost: float) -> Outcomes:
     if run.lanes is None:
         return found
     return replace(found, high=saved(work.phase, run.seconds(work.phase), work.place))
+
+
+def _as_it_should_be(run: RunContext, work: Work) -> bool:
+    """What is drawn anew for every step cannot be kept; all of it in a few calls of tensors cannot be done at
+    once any more; and where no core is free, nobody makes it ahead of time."""
+    lines = [one for one in run.hotspots if one.piece == (work.file, work.line) and one.phase == work.phase]
+    known = sum(one.share for one in lines if one.once and 0.0 < (one.calls or 0.0) < FEW_CALLS)
+    free = (run.cores or 1.0) - run.main_threads
+    return work.random and known >= MOSTLY * sum(one.share for one in lines) and free < FREE_CORE
 
 
 def _others(pieces: list[Work]) -> str:

@@ -292,3 +292,26 @@ def test_a_loop_of_gru_cells_is_no_alarm_on_a_cpu_where_nothing_is_faster() -> N
         return next(one for one in findings(layers) if one.id == "compute.python_loop")
 
     assert (found("LSTMCell").severity, found("GRUCell").severity) == ("warning", "hint")
+
+
+def test_views_drawn_in_a_few_calls_are_as_they_should_be_where_no_core_is_free() -> None:
+    """GIVEN augmentation of a whole batch in the loop THEN only a free core could do it ahead of time."""
+
+    def found(threads: int, **line: Any) -> bool:
+        views = looped("a, b = two_views(x)", work={"random": True, "needed": "yes"}, once=True, **line)
+        run = msgspec.structs.replace(
+            views, config=views.config | {"threads": {"torch": threads}, "cpu_count": 2}
+        )
+        return any(one.id == "compute.user_code" for one in findings(run))
+
+    assert [found(2, calls=8), found(1, calls=8), found(2, calls=400)] == [False, True, True]
+
+
+def test_samples_made_between_moves_are_the_loops_own_code_whatever_the_moves_are_called() -> None:
+    """GIVEN moves that were recorded as evaluation and are counted as playing WHEN most of that time makes
+    the samples the agent learns from THEN it is named."""
+    phases = {"forward": 0.0005, "backward": 0.0004, "rollout": 0.001}
+    made = piece("validate", "batch = memory.sample(64)", share=0.7, needed="yes", feeds=True, pure=True)
+    line = hot("validate", "torch.tensor(batch.state)", 0.5, piece=["train.py", 7])
+    run = run_of(phases, config={"work": [made], "hotspots": [line]})
+    assert "compute.user_code" in [one.id for one in findings(run)]
