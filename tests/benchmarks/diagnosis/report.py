@@ -44,10 +44,10 @@ had no row were measured that day, between the changes. One of them, ranking_auc
 takes 5 % of a step by now, and `input.rows_one_by_one`, which came after it was written, is the larger
 cause. ticket_stream shuffles its buffer for every ticket, which is named as the line but under
 `input.no_workers`: by hand, one worker gave ×1.53 there (predicted ×1.57), more than its own remedy. All
-healthy programs were watched once at that code, beside a test run or another job on some: two alarms.
-ok_swapped is mended; ok_citations is not: a loader that draws neighbours is told to make its batches once,
-×1.18. frozen_owls and private_survey have got rules after they were looked at (gradients that nobody
-applies; gradients of one sample after the other).
+healthy programs were watched once more that day, with other jobs beside: two alarms, ok_swapped (mended) and
+ok_citations, whose loader that draws neighbours was told to make its batches once (×1.18); nothing was said
+of it when it was measured quietly. frozen_owls and private_survey have got rules after they were looked at
+(gradients that nobody applies; gradients of one sample after the other).
 
 The fourth first look is of 2026-11-18: 18 programs, measured anew in part; the third and the rows of most
 libraries are of the code of that day's morning. shoe_prints is named by what its logger does
