@@ -42,7 +42,7 @@ def check(run: RunContext) -> Advice | None:
         remedy=f"Freeze what is not trained: {_frozen(run)}. If it is to be trained, give it to the "
         "optimizer.",
         effect="changes_training" if clipped else "identical",
-        avoid="Freezing what something else reads the gradients of"
+        avoid="Freezing what an optimizer is given later, or what something else reads the gradients of"
         + (": clipping counts them in its norm." if clipped else "."),
         evidence={"tensor_share": tensors, "parameter_share": size, "before_trained": first},
         gain=(FIRST_SAVED if first else MIXED_SAVED).of(lambda part: _saved(run, part * max(tensors, size))),
