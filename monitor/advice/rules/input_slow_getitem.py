@@ -4,7 +4,7 @@ Looks at: time inside `__getitem__` and the user line it is spent on, the share 
     whether the sample is drawn at random.
 Why: What `__getitem__` computes is computed again every epoch; done once when the data set is built it costs
     nothing per step, and no number of workers can match that. Random augmentation cannot be cached, but
-    sample by sample in Python it costs many times what it costs for a whole batch.
+    sample by sample the fixed cost of each of its operations is paid for every sample, not once a batch.
 Remedy: move the hot line (a scaler, a parser, a decoder) out of `__getitem__` into `__init__`, or cache
     its result; augment a whole batch at once with tensor operations.
 Gain: the loader's work without the hot line, taking overlap with compute into account. Of augmentation, what
