@@ -14,8 +14,8 @@ from monitor.advice.context.run import RunContext
 from monitor.advice.prediction.gain import Bounds
 
 USUAL = Bounds(low=0.1, likely=0.25, high=0.6)
-"""Fixed cost of an operation on one sample, in those of a module. Measured with pictures of three sizes on a
-machine with two cores; the doubt is judgement."""
+"""Fixed cost of an operation on one sample, in those of a module. Tried by hand with pictures of three sizes
+on a machine with two cores; the doubt is judgement."""
 LIBRARY = 5
 """Operations of a line whose time is inside a library's Python code: a transform makes several. Judgement."""
 UNREADABLE = 3
