@@ -11,7 +11,8 @@ from monitor.advice.prediction.limit import most_gain
 from monitor.advice.prediction.step_model import StepModel
 from monitor.model.finding import SERIOUS, Finding, FindingKey, Speedup
 from monitor.model.policy import Policy
-from monitor.model.run import Run, Verdict
+from monitor.model.run import Run
+from monitor.model.verdict import Verdict
 
 Changes = Mapping[FindingKey, Outcomes | None]
 """How the remedy of each finding changes the step."""

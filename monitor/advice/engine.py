@@ -24,8 +24,9 @@ from monitor.advice.ranking import ranked
 from monitor.model import facts
 from monitor.model.finding import Finding, Speedup
 from monitor.model.policy import DEFAULT_POLICY, Policy
-from monitor.model.run import Run, Verdict
+from monitor.model.run import Run
 from monitor.model.snapshot import Snapshot
+from monitor.model.verdict import Verdict
 
 HISTORY = 240
 """Points kept of a run's past: four minutes at the default interval."""

@@ -14,8 +14,9 @@ from monitor.model.distribution import Distribution, coarse_distribution, distri
 from monitor.model.finding import Finding
 from monitor.model.history import HistoryPage, RunRecord
 from monitor.model.post_mortem import ENDINGS, PostMortem, post_mortem
-from monitor.model.run import Run, Verdict
+from monitor.model.run import Run
 from monitor.model.since_start import Stretch, Track, last_step, stretches, track, uncounted
+from monitor.model.verdict import Verdict
 from monitor.store.chunks import Steps
 from monitor.store.ledger import Entry
 

@@ -7,8 +7,9 @@ from msgspec.structs import replace
 from monitor.language import current, said, word
 from monitor.model.finding import Finding, FindingGroup, Remedy, Speedup
 from monitor.model.gpu import Gpu
-from monitor.model.run import Run, Verdict
+from monitor.model.run import Run
 from monitor.model.snapshot import Snapshot
+from monitor.model.verdict import Verdict
 
 
 def snapshot(given: Snapshot) -> Snapshot:

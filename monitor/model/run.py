@@ -6,10 +6,10 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from monitor.model import units
 from monitor.model.criticality import Criticality
 from monitor.model.finding import Speedup
 from monitor.model.nodes import Node, Waste
+from monitor.model.verdict import Verdict
 
 RunState = Literal["running", "stalled", "ended", "failed", "killed"]
 RunCondition = Literal["running", "warning", "critical", "starved", "stalled", "ended", "failed", "killed"]
@@ -254,43 +254,6 @@ class ProcessGroup(Struct, frozen=True):
     threads: int | None = None
     read_bytes_per_second: float | None = None
     write_bytes_per_second: float | None = None
-
-
-class Verdict(Struct, frozen=True):
-    """What to do about a run, decided by the advice engine: the cause to fix first and the gain."""
-
-    kind: Literal["fix", "hint", "healthy", "unknown"]
-    """"hint": nothing serious, but something may be worth changing; "healthy": no check found anything."""
-    headline: str = ""
-    """The cause (or that there is none) as a clause, without a full stop."""
-    rule: str | None = None
-    """Id of the rule behind it."""
-    remedy: str = ""
-    gain: float | None = None
-    """Likely speed-up of that one remedy; None if none worth mentioning is predicted."""
-    note: str = ""
-    """What a reader must know about that figure: "unverified on a GPU"."""
-    combined: float | None = None
-    """Likely speed-up of all remedies together; None if that is hardly more."""
-    steps: int = 0
-    lost: int = 0
-
-    def text(self) -> str:
-        """The verdict as one to three sentences."""
-        if self.kind == "unknown":
-            lost = f"{self.steps} steps, {self.lost} of them not read"
-            read = lost if self.lost else f"{self.steps} steps"
-            return f"Too little was measured to judge the step: {read}."
-        if self.kind == "healthy":
-            return f"{self.headline}. {self.remedy}"
-        if self.kind == "hint":
-            return f"Nothing serious, but: {self.headline}.{self._gain()}"
-        more = f" All remedies together: about {units.gain(self.combined)}." if self.combined else ""
-        return f"{self.headline}.{self._gain()}{more}"
-
-    def _gain(self) -> str:
-        note = f" ({self.note})" if self.note else ""
-        return f" Fixing it should give about {units.gain(self.gain)}{note}." if self.gain else ""
 
 
 class Run(Struct, frozen=True):

@@ -11,8 +11,9 @@ from monitor import __version__
 from monitor.model import facts
 from monitor.model.finding import Finding, Speedup
 from monitor.model.owner import own_uid
-from monitor.model.run import Rank, Run, Verdict
+from monitor.model.run import Rank, Run
 from monitor.model.snapshot import Snapshot
+from monitor.model.verdict import Verdict
 from monitor.report.milestones import Seen
 from monitor.store.ledger import Entry, TrackRecord
 

@@ -18,8 +18,9 @@ from monitor.model.finding import Finding, FindingGroup, Remedy
 from monitor.model.history import RunRecord
 from monitor.model.host import Process
 from monitor.model.owner import own_uid
-from monitor.model.run import Run, Verdict
+from monitor.model.run import Run
 from monitor.model.snapshot import Snapshot
+from monitor.model.verdict import Verdict
 from monitor.web.peer import Peer
 
 PLAIN_KEYS = frozenset(

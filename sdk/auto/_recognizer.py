@@ -10,52 +10,26 @@ there later.
 
 from __future__ import annotations
 
-import os
 import sys
-import weakref
 from collections.abc import Callable
 from threading import get_ident
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from .. import ring
 from ..core import Loop
 from ..core.phases import BACKWARD, BETWEEN, DATA, FORWARD, OPTIMIZER, OTHER, TRANSFER, VALIDATE
-from ..loop.recorder import NEVER, Cut
 from ..loop.session import Session
+from ._loader_roles import TRAIN, KnownLoaders, LoaderState
 from ._manual_updates import HandUpdates
 from ._modules import OutermostModules
 from ._no_grad_passes import PassesWithoutGradients
 from ._optimizers import KnownOptimizers, has_gradients
 from ._setup import SetUp
+from ._starts import Start, split
 
-TRAIN, EVALUATE = 1, 2
 _NO_OWN_WORK = (OTHER, BETWEEN, TRANSFER, VALIDATE)
 """Phases in which a forward pass may have begun without being seen."""
 T = TypeVar("T")
-
-
-class LoaderState:
-    """What is known about one DataLoader: is its data used for training?"""
-
-    __slots__ = ("__weakref__", "batches", "role", "seen")
-
-    def __init__(self) -> None:
-        self.role = 0
-        self.batches = 0
-        self.seen = 0
-        """Number of backward passes when it handed out its last batch."""
-
-
-class _Start(NamedTuple):
-    """A step may have begun here."""
-
-    cut: Cut
-    batches: int
-    passes: int
-    """How many of each the record had."""
-    optimizer: int
-    """`id` of the optimizer that had stepped most recently."""
-    by_batch: bool
 
 
 class StepRecognizer(Loop):
@@ -63,16 +37,14 @@ class StepRecognizer(Loop):
     other cases are here."""
 
     __slots__ = (
-        "_counted",
-        "_loaders",
         "_may_start",
         "_pending",
         "_setup",
         "_start",
         "by_hand",
-        "current",
         "evaluation",
         "hooks",
+        "loaders",
         "modules",
         "monitor",
         "on",
@@ -88,18 +60,13 @@ class StepRecognizer(Loop):
         """The user's monitor, which `TrainingMonitor.auto()` returns when called again."""
         self.recorder = session.recorder
         self.on = True
-        self._loaders: weakref.WeakKeyDictionary[Any, LoaderState] = weakref.WeakKeyDictionary()
-        self.current: LoaderState | None = None
-        self._counted: LoaderState | None = None
-        """The loader whose batches the open record counts."""
-        limit = os.environ.get("GPUMON_MAX_STEPS", "")
-        self.recorder.limit = (int(limit) if limit.isdigit() else 0) or NEVER
+        self.loaders = KnownLoaders()
         self.optimizers = KnownOptimizers(self._forget_optimizer)
-        self._start: _Start | None = None
+        self._start: Start | None = None
         self._may_start = False
         """There was an update, or a backward pass after which a manual one may have come, and no start
         since."""
-        self._pending: list[_Start] = []
+        self._pending: list[Start] = []
         """Starts of steps with manual updates; an optimizer may still turn up and invalidate them."""
         self._setup = setup
         self.by_hand = HandUpdates()
@@ -112,16 +79,6 @@ class StepRecognizer(Loop):
 
     # ── loaders ──────────────────────────────────────────────────────────────────────────────────
 
-    def state_of(self, loader: Any) -> LoaderState:
-        """The state of a loader, the same in every epoch."""
-        try:
-            state = self._loaders.get(loader)
-            if state is None:
-                state = self._loaders[loader] = LoaderState()
-        except TypeError:  # a loader that cannot be hashed or weakly referenced
-            state = LoaderState()
-        return state
-
     def ours(self) -> bool:
         return self.on and self.recorder.on and get_ident() == self.recorder.thread
 
@@ -130,7 +87,7 @@ class StepRecognizer(Loop):
         recorder = self.recorder
         self.inside = 0  # an optimizer's step that raised never reported its end
         self.modules.pause()
-        if not self.grad_enabled() or self._is_evaluation(state):
+        if not self.grad_enabled() or self.loaders.is_evaluation(state, self.backwards):
             if recorder.current != VALIDATE and not recorder.depth:
                 recorder.mark(VALIDATE)
             return False
@@ -155,23 +112,15 @@ class StepRecognizer(Loop):
     def iterating(self, loader: Any) -> tuple[LoaderState, bool]:
         """A new iteration of a loader begins (its workers start): that, too, is waiting for data."""
         self.training_iterator = 0
-        state = self.state_of(loader)
+        state = self.loaders.state_of(loader)
         asked = self.batch_requested(state)
         if asked and (state.role == TRAIN or not self.backwards):
             self.recorder.epoch()
         return state, asked
 
-    def _is_evaluation(self, state: LoaderState) -> bool:
-        """Whether this loader's last batch had no backward pass while another loader trains."""
-        if not state.role and state.batches and self.backwards and state.seen == self.backwards:
-            state.role = EVALUATE
-        return state.role == EVALUATE
-
     def received(self, state: LoaderState, iterator: Any, asked: bool, batch: Any) -> None:
         """A loader returned a batch, for training or not."""
-        state.batches += 1
-        state.seen = self.backwards
-        self.current = state
+        self.loaders.received(state, self.backwards)
         self.untrained = state.role != TRAIN
         self.training_iterator = id(iterator) if asked and state.role == TRAIN else 0
         if self._setup is not None:
@@ -179,9 +128,7 @@ class StepRecognizer(Loop):
         if not asked:
             return
         self.recorder.end_wait(self.arrival, asked)
-        if self.passes >= self.batches:
-            self._counted = state
-        if state is self._counted:  # count only one of several loaders iterated together
+        if self.loaders.counts(state, first=self.passes >= self.batches):
             self.recorder.count_batch(batch)
             self.batches += 1
         self.modules.batch_arrived(batch)
@@ -227,7 +174,7 @@ class StepRecognizer(Loop):
         """A step may have begun where the open phase began."""
         self._may_start = False
         cut = self.recorder.cut_here()
-        self._start = _Start(cut, self.batches, self.passes, self.last, by_batch)
+        self._start = Start(cut, self.batches, self.passes, self.last, by_batch)
 
     def _wants_start(self) -> bool:
         """Whether this is the first sign of work after an update or a possible one."""
@@ -254,17 +201,9 @@ class StepRecognizer(Loop):
         elif self._wants_start():
             self._remember_start(by_batch=False)
 
-    def _cut(self, starts: list[_Start]) -> None:
+    def _cut(self, starts: list[Start]) -> None:
         """Steps did begin at these points: commit what precedes each."""
-        begun = [start for start in starts if start.cut.at > self.recorder.scratch[ring.W_BEGIN]]
-        batches = passes = 0
-        for start in begun:
-            had = start.passes - passes
-            micro = min(start.batches - batches or had, had, ring.MOST_MICRO_BATCHES)
-            if micro > 1:
-                self.recorder.flag_cut(start.cut, micro << ring.MICRO_BATCHES_SHIFT)
-            batches, passes = start.batches, start.passes
-        self.recorder.split([start.cut for start in begun])
+        batches, passes = split(self.recorder, starts)
         self.batches, self.passes = self.batches - batches, max(0, self.passes - passes)
         self._forget_starts()
 
@@ -303,8 +242,8 @@ class StepRecognizer(Loop):
 
     def _trained_on(self) -> None:
         """The last batch was one to train on."""
-        if self.current is not None and self.untrained:
-            self.current.role = TRAIN
+        if self.untrained:
+            self.loaders.trained_on()
             self.untrained = False
             self.session.loaders.trained_on()
 

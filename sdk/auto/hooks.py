@@ -12,7 +12,8 @@ from typing import Any
 from ..compiler.tracing import Compiling, trace_as_no_op
 from ..core import NATIVE
 from ..loader.maker import remember_maker
-from ._recognizer import TRAIN, LoaderState, StepRecognizer
+from ._loader_roles import TRAIN, LoaderState
+from ._recognizer import StepRecognizer
 from .import_hook import when_imported
 from .patch import Undo, replace
 from .side_calls import side_calls, when_there

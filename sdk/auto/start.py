@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import Any
 
 from ..compiler.tracing import find_torch
+from ..loop.recorder import NEVER
 from ..loop.session import Session
 from ..loop.warn import warn_once
 from ..writer import watch_children
@@ -73,6 +74,8 @@ def _hook(monitor: Any, session: Session, torch: ModuleType, setup: SetUp) -> No
         setup.remove()
         warn_once(f"cannot instrument this version of torch automatically: {error}")
         return
+    limit = os.environ.get("GPUMON_MAX_STEPS", "")
+    session.recorder.limit = (int(limit) if limit.isdigit() else 0) or NEVER
     recognizer.monitor = monitor
     session.before_stop = recognizer.finish
     session.when_stopped(recognizer.switch_off)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import compress
 
 from .. import ring
-from ..core.phases import OTHER
+from ..core.phases import DATA, OTHER
 from ..statistics import StepSums, own_times
 
 STEADY, SAMPLED, WARMUP = range(3)
@@ -92,6 +92,15 @@ class Totals:
     def typical(self) -> Group:
         """The steady steps; in a very short run, whatever there is."""
         return max(self._groups, key=lambda group: (min(group.steps, _ENOUGH), group is self._groups[STEADY]))
+
+    def waits(self, workers: int) -> dict[str, float]:
+        """How long the loop waits for its loader's workers, and for the first batch of an epoch."""
+        steady, found = self.group(STEADY), {}
+        if steady.steps and workers:
+            found["loader.wait_s"] = steady.phase_ns[DATA] / steady.steps / 1e9
+        if self.epochs:
+            found["loader.first_wait_s"] = self.epoch_wait_ns / self.epochs / 1e9
+        return found
 
 
 def _kind(flags: int) -> int:

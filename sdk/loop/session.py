@@ -353,24 +353,14 @@ class Session(NullSession, Listener):
         self.loaders.tick()
         scalars, changed = self.probe.refresh()
         changed |= self.probe.note("shapes", self._batch.config())
-        scalars |= self._waits() | self._collections()
+        workers = getattr(self.loaders.loader, "num_workers", 0)
+        scalars |= self.recorder.totals.waits(workers) | self._collections()
         scalars |= self.recorder.device.scalars(self.recorder.names.name)
         changed |= self.probe.note("syncs", self.recorder.device.syncs())
         changed |= self.probe.note("kernels", self.recorder.device.kernels())
         changed |= self.probe.note("step_graph", self.recorder.device.graph(self.recorder.names.name))
         if self._scalars.update(scalars) or changed:
             self._write_meta()
-
-    def _waits(self) -> dict[str, float]:
-        """How long the loop waits for workers, and for the first batch of an epoch."""
-        totals = self.recorder.totals
-        steady = totals.group(STEADY)
-        found = {}
-        if steady.steps and getattr(self.loaders.loader, "num_workers", 0):
-            found["loader.wait_s"] = steady.phase_ns[DATA] / steady.steps / 1e9
-        if totals.epochs:
-            found["loader.first_wait_s"] = totals.epoch_wait_ns / totals.epochs / 1e9
-        return found
 
     def _collections(self) -> dict[str, float]:
         if not NATIVE:

@@ -18,8 +18,9 @@ from monitor.model.errors import UserError
 from monitor.model.finding import Finding, Speedup
 from monitor.model.gpu import Pcie
 from monitor.model.policy import DEFAULT_POLICY, load_policy
-from monitor.model.run import Verdict, Window
+from monitor.model.run import Window
 from monitor.model.snapshot import Snapshot
+from monitor.model.verdict import Verdict
 from monitor.report.report import make_report
 from monitor.report.text import render
 from tests.unit.advice.build import NOW, cuda_run, gpu_of, hot, loader, loader_config, run_of, snapshot_of

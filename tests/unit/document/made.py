@@ -10,7 +10,8 @@ from monitor.catalog.dossier import Dossier, make_dossier
 from monitor.model.facts import complete_record
 from monitor.model.finding import Finding, Remedy, Speedup
 from monitor.model.history import HistoryPage, RunRecord, Series
-from monitor.model.run import Phase, Rank, Run, Stall, Verdict
+from monitor.model.run import Phase, Rank, Run, Stall
+from monitor.model.verdict import Verdict
 from monitor.store.ledger import Entry
 from tests.unit.store import made
 

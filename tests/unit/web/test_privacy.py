@@ -14,8 +14,9 @@ import pytest
 from monitor.model.finding import Finding, FindingGroup, Remedy, Speedup
 from monitor.model.history import RunRecord
 from monitor.model.host import Process
-from monitor.model.run import Run, Verdict
+from monitor.model.run import Run
 from monitor.model.snapshot import Snapshot
+from monitor.model.verdict import Verdict
 from monitor.store.ledger import Entry
 from monitor.web import api
 from monitor.web.privacy import Viewer, for_viewer, record_for_viewer
