@@ -187,7 +187,7 @@ class HotLines:
         from ..structure import apis
         from ..structure.source import qualified
 
-        _, place = key
+        phase, place = key
         lines, frames = work.lines, spot.main.frames
         api = spot.most("entered")
         api = api if apis.job(api) else lines.library_call(*place[:2])
@@ -204,7 +204,9 @@ class HotLines:
             "job": apis.job(api),
             "blocking": apis.job(api) in apis.BLOCKING,
             "constant": qualified(*same[0][:3]) if same else "",
-            "random": lines.drawn([one[:3] for one in frames]) or apis.draws(api),
+            "random": work.draws.drawn([one[:3] for one in frames], phase)
+            or (apis.draws(api) and not work.draws.orders(*place[:2])),
+            "orders": work.draws.orders(*place[:2]),
             "piece": work.piece_at(spot.main),
             "update": work.is_update(frames[0]),
             "head": lines.is_head(*place[:2]),

@@ -184,6 +184,16 @@ def updates(api: str) -> bool:
     return _flagged("update", api)
 
 
+def may_move(api: str) -> bool:
+    """Whether it may be the `step` of an environment: a method of something that is not torch's."""
+    return updates(api) and api.rpartition(".")[2] == "step" and not api.startswith("torch.")
+
+
+def optimizes(api: str) -> bool:
+    """Whether it is an optimizer of torch's that was made."""
+    return api.endswith("()") and makes_optimizer(api.removesuffix("()"))
+
+
 def differentiates(api: str) -> bool:
     """Whether it computes the gradients of a loss."""
     return updates(api) and api.rpartition(".")[2] in ("backward", "manual_backward")

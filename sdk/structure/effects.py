@@ -30,7 +30,9 @@ class Effect:
     maybe: set[str] = field(default_factory=set)
     """Objects that a call to unknown code may change."""
     update: bool = False
-    """Part of the update itself: backward, the optimizer, clipping, the environment's next step."""
+    """Part of the update itself: backward, the optimizer, clipping."""
+    moves: bool = False
+    """Makes a move in an environment: what comes later follows from it."""
     leads: list[tuple[ast.Call, Source, Function]] = field(default_factory=list)
     """Calls to the user's own functions that contain the update."""
     opaque: bool = False
@@ -63,6 +65,7 @@ class Summary:
     changes: set[str] = field(default_factory=set)
     maybe: set[str] = field(default_factory=set)
     update: bool = False
+    moves: bool = False
     opaque: bool = False
     gradients: bool = False
     carries: set[str] = field(default_factory=set)

@@ -147,7 +147,7 @@ class Flow:
     def _reached(self, *, maybe: bool) -> set[ast.stmt]:
         search = _Search(self.reader, self._effects, self._passed, maybe)
         for effect in self._effects.values():
-            if effect.update or effect.leads or effect.binds & self._outside:
+            if effect.update or effect.leads or effect.moves or effect.binds & self._outside:
                 search.need(effect)
             elif self._leaves(effect):
                 search.guards(effect)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
 
 from . import apis
 from .names import parameters
 from .reader import Reader
-from .source import Definition, Function, Loop, Source, blocks, read
+from .source import Definition, Function, Loop, Source, blocks, heads, read
 
-SAMPLE_METHODS = ("__getitem__", "__getitems__", "__iter__", "__next__")
-"""Methods of a dataset that torch calls to get a sample."""
 _BUILDERS = re.compile(
     r"(torch|numpy|math|\?)\.(arange|cos|diag|exp|eye|full|hanning|linspace|log|logspace|meshgrid|ones|outer|pow|sin"
     r"|sqrt|tensor|zeros|tri[lu](_indices)?)"
@@ -35,7 +32,7 @@ class Lines:
         node = source.statement_at(line) if source else None
         if source is None or node is None or len(source.sharing(node)) > 1:
             return ""
-        calls = [one for one in _heads(node) if isinstance(one, ast.Call) and _covers(one, line)]
+        calls = [one for one in heads(node) if isinstance(one, ast.Call) and _covers(one, line)]
         found = [self._api(source, one) for one in calls]
         return next((api for job in apis.ORDER for api in found if apis.job(api) == job), "")
 
@@ -43,7 +40,7 @@ class Lines:
         """Whether the line takes gradients itself: what it takes is a backward pass of its own."""
         source = read(file)
         node = source.statement_at(line) if source else None
-        calls = [one for one in _heads(node) if isinstance(one, ast.Call)] if node is not None else []
+        calls = [one for one in heads(node) if isinstance(one, ast.Call)] if node is not None else []
         return source is not None and any(apis.derives(self._api(source, one)) for one in calls)
 
     def _api(self, source: Source, call: ast.Call) -> str:
@@ -75,39 +72,6 @@ class Lines:
         api = self._reader.names(source).resolve(mark, source.scope(mark)).api
         off = isinstance(mark, ast.Call) and [one.value for one in mark.args if isinstance(one, ast.Constant)]
         return apis.stops_gradients(api) or (api == "torch.set_grad_enabled()" and off == [False])
-
-    def drawn(self, path: Sequence[tuple[str, int, str]]) -> bool:
-        """Whether what this call stack (innermost first) computes for a sample is random: the function draws,
-        or a line between it and the method torch calls does, or one uses what follows from such a draw."""
-        asked = next((at for at, (_, _, name) in enumerate(path) if name in SAMPLE_METHODS), None)
-        if asked is None:
-            return False
-        if asked and self._function_draws(*path[0][:2]):
-            return True
-        return any(self._line_draws(file, line) for file, line, _ in path[: asked + 1])
-
-    def _function_draws(self, file: str, line: int) -> bool:
-        source = read(file)
-        scope = source.scope_at(line) if source else None
-        if source is None or not isinstance(scope, Function):
-            return False
-        return any(apis.draws(api) for api in self._reader.summary(source, scope).apis)
-
-    def _line_draws(self, file: str, line: int) -> bool:
-        """Whether the statement draws, or reads what follows from a statement of its function that does."""
-        source = read(file)
-        node = source.statement_at(line) if source else None
-        if source is None or node is None:
-            return False
-        scope, seen, rest = source.scope_at(line), {node}, [node]
-        while rest:
-            effect = self._reader.effect(source, scope, rest.pop())
-            if any(map(apis.draws, effect.apis)):
-                return True
-            above = self._reader.bound_above(effect) - seen
-            seen |= above
-            rest += above
-        return False
 
     def fixed(self, file: str, line: int) -> bool:
         """Whether the line creates an array that is the same in every step: in a `forward`, from nothing but
@@ -141,7 +105,7 @@ class Lines:
             return False
         if isinstance(node, Loop):
             return True
-        calls = [one for one in _heads(node) if isinstance(one, ast.Call)]
+        calls = [one for one in heads(node) if isinstance(one, ast.Call)]
         return any(self._api(source, one) == "builtins.next" for one in calls)
 
     def repeated(self, file: str, line: int) -> int:
@@ -218,9 +182,3 @@ def _names(node: ast.AST) -> set[str]:
 
 def _covers(node: ast.stmt | ast.expr, line: int) -> bool:
     return node.lineno <= line <= (node.end_lineno or node.lineno)
-
-
-def _heads(node: ast.stmt) -> list[ast.AST]:
-    """The nodes of a statement, excluding those of nested statements."""
-    inner = {id(one) for block in blocks(node) for statement in block for one in ast.walk(statement)}
-    return [one for one in ast.walk(node) if id(one) not in inner]

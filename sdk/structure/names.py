@@ -251,7 +251,7 @@ class Names:
     def _definitions(self, scope: Scope) -> dict[str, Definition]:
         """Functions and classes a scope defines; the first if several share a name."""
         if scope not in self._defined:
-            found = [one for one in scope.body if isinstance(one, Definition)]
+            found = [one for one in self.source.statements(scope) if isinstance(one, Definition)]
             self._defined[scope] = {one.name: one for one in reversed(found)}
         return self._defined[scope]
 

@@ -59,6 +59,7 @@ class Reader:
                 found.carries |= self.objects(one.carries - local)
                 found.apis |= one.apis
                 found.update |= one.update or bool(one.leads)
+                found.moves |= one.moves
                 found.opaque |= one.opaque
                 found.gradients |= one.gradients
         return self._summaries[function]

@@ -10,19 +10,78 @@ from .flow import Flow
 from .names import UNKNOWN, Names, Target
 from .places import Place
 from .reader import Reader
-from .source import Loop, Scope, Source, read
+from .source import Loop, Scope, Source, heads, read
+from .statements import Statement
 
-_COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+_Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+_OF_COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
+"""Names of comprehensions on a stack."""
 _REPEATING = ("builtins.map", "builtins.filter", "functools.reduce")
 
 
 def batchable(flow: Flow, frames: Sequence[Place]) -> tuple[str, int] | None:
-    """(file, line) of the innermost loop around a stack, innermost call first, if no round of it needs an
-    earlier one. The moves of an agent do; the environments that it plays side by side do not."""
+    """(file, line) of the innermost loop or comprehension around a stack, innermost call first, if no round
+    of it needs an earlier one. The moves of an agent do; the environments that it plays side by side do not.
+    What a library's environment does in a move is nothing to write otherwise."""
+    if frames and _moves(flow.reader, frames[0]):
+        return None
+    inside = _comprehended(frames)
+    if inside is not None:
+        file, node, rounds = inside
+        if node in flow.spine or _passes_on(flow.reader, file, node, rounds):
+            return None
+        return file.file, rounds.lineno
     source, loop = _innermost(frames)
     if source is None or loop is None or loop in flow.spine or _carries(flow.reader, source, loop):
         return None
     return source.file, loop.lineno
+
+
+def _moves(reader: Reader, place: Place) -> bool:
+    source = read(place.file)
+    node = source.statement_at(place.line) if source else None
+    return source is not None and node is not None and reader.effect(source, source.scope(node), node).moves
+
+
+def _comprehended(frames: Sequence[Place]) -> tuple[Source, ast.stmt, _Comprehension] | None:
+    """The comprehension that a stack goes through, if it is nearer than any loop. It is a call of its own, or
+    (from Python 3.12) the only one of its statement."""
+    for place in frames:
+        source = read(place.file)
+        node = source.statement_at(place.line) if source else None
+        if source is None or node is None:
+            continue
+        around = [
+            one
+            for one in heads(node)
+            if isinstance(one, _Comprehension) and one.lineno <= place.line <= (one.end_lineno or one.lineno)
+        ]
+        if around and (place.name.endswith(_OF_COMPREHENSIONS) or _is_all(node, around[0])):
+            return source, node, around[-1]
+        if source.loops(node):
+            return None
+    return None
+
+
+def _is_all(node: ast.stmt, rounds: _Comprehension) -> bool:
+    """Whether a statement does nothing but to keep what a comprehension makes, taken apart or not."""
+    value = getattr(node, "value", None)
+    while isinstance(value, ast.Call) and len(value.args) == 1 and not value.keywords:
+        value = value.args[0]
+    return (value.value if isinstance(value, ast.Starred) else value) is rounds
+
+
+def _passes_on(reader: Reader, source: Source, node: ast.stmt, rounds: _Comprehension) -> bool:
+    """Whether a round of a comprehension reads what an earlier one has bound or changed; its items are its
+    own."""
+    reader.effect(source, source.scope(node), node)  # what its items are part of
+    inner = Effect(node, source, source.scope(node))
+    statement = Statement(reader, inner)
+    for value in (rounds.key, rounds.value) if isinstance(rounds, ast.DictComp) else (rounds.elt,):
+        statement.evaluate(value)
+    item = {place for one in rounds.generators for place in statement.places(one.target)}
+    changed = (inner.changes | inner.maybe) - item
+    return bool(inner.binds) or bool((inner.reads - item) & reader.objects(changed))
 
 
 def in_turn(flow: Flow, frames: Sequence[Place]) -> bool:
@@ -117,7 +176,7 @@ def _repeats(reader: Reader, source: Source, node: ast.stmt) -> bool:
     """Whether a statement calls something once for each of many."""
     names, scope = reader.names(source), source.scope(node)
     return any(
-        isinstance(one, _COMPREHENSIONS)
+        isinstance(one, _Comprehension)
         or (isinstance(one, ast.Call) and names.resolve(one.func, scope).api in _REPEATING)
         for one in ast.walk(node)
         if not isinstance(node, Loop)

@@ -146,6 +146,12 @@ def blocks(node: ast.AST) -> list[list[ast.stmt]]:
     return [one for one in found if isinstance(one, list) and one]
 
 
+def heads(node: ast.stmt) -> list[ast.AST]:
+    """The nodes of a statement, excluding those of nested statements."""
+    inner = {id(one) for block in blocks(node) for statement in block for one in ast.walk(statement)}
+    return [one for one in ast.walk(node) if id(one) not in inner]
+
+
 def read(file: str) -> Source | None:
     """A parsed user file, kept until `forget`; None if there is no source to read."""
     if file not in _sources:

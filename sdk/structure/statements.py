@@ -148,6 +148,7 @@ class Statement:
         effect.maybe |= _outside(summary, summary.maybe, given, receiver)
         effect.carries |= _outside(summary, summary.carries, given, receiver)
         effect.apis |= summary.apis
+        effect.moves |= summary.moves
         effect.opaque |= summary.opaque
         effect.gradients |= summary.gradients
         if summary.update:
@@ -161,12 +162,17 @@ class Statement:
             *(self.roots(one) for one in (*node.args, *(each.value for each in node.keywords)))
         )
         effect.changes |= set().union(*(self.roots(one.value) for one in node.keywords if one.arg == "out"))
-        effect.update |= apis.updates(api)
+        moves = not dropped and self._moves(node, api)
+        effect.moves |= moves
+        effect.update |= apis.updates(api) and not moves
         effect.optimizes |= apis.makes_optimizer(api)
         effect.parameters |= apis.makes_parameter(api) or any(_asks_gradients(one) for one in node.keywords)
+        receiver = self.roots(node.func.value) if isinstance(node.func, ast.Attribute) else set()
+        if moves:
+            effect.changes |= receiver
+            return
         if apis.job(api) in apis.SINKS or apis.updates(api) or api.endswith("()"):
             return  # "()": it calls an object that a call returned: a module or a loss
-        receiver = self.roots(node.func.value) if isinstance(node.func, ast.Attribute) else set()
         method = isinstance(node.func, ast.Attribute) and ("?" in api or "()" in api)
         if name.endswith("_") and not name.endswith("__"):
             changed = receiver if method else self.roots(node.args[0]) if node.args else set()
@@ -177,6 +183,18 @@ class Statement:
         elif not is_numeric(api) and not api.startswith(("builtins.", "?.__init__")):
             effect.maybe |= given
             effect.opaque |= dropped or api == "?.?"
+
+    def _moves(self, node: ast.Call, api: str) -> bool:
+        """`seen, reward = env.step(action)`, whose value is used: not an optimizer, which is given nothing, a
+        function to call again, or is given to what scales its gradients."""
+        given = [*node.args, *(one.value for one in node.keywords)]
+        if not given or not apis.may_move(api):
+            return False
+        found = [self._names.resolve(one, self._scope) for one in given]
+        return not any(
+            isinstance(one, ast.Lambda) or isinstance(target.node, Function) or apis.optimizes(target.api)
+            for one, target in zip(given, found, strict=True)
+        )
 
     def _method_call(self, name: str, receiver: set[str], given: set[str], dropped: bool) -> None:
         effect = self._effect
@@ -209,6 +227,10 @@ class Statement:
         if loose or (isinstance(function, ast.Name) and function.id in _WRAPPERS):
             return set().union(*(self.roots(one, loose) for one in node.args))
         return set()
+
+    def places(self, target: ast.expr) -> set[str]:
+        """The places of the names that a target binds."""
+        return {self._place(name) for name in stored(target)}
 
     def _is_self(self, node: ast.expr) -> bool:
         owned = self._source.owner(self._scope) is not None

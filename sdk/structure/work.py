@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import apis
+from .draws import Draws
 from .effects import Effect
 from .files import short_path
 from .flow import NO, UNKNOWN, YES, Flow
@@ -59,6 +60,7 @@ class Work:
     def __init__(self, seen: Seen, constant: Callable[[Place], bool]) -> None:
         self._reader = Reader()
         self.lines = Lines(self._reader)
+        self.draws = Draws(self._reader)
         self.flow = Flow(self._reader)
         self.settled = Settled(self._reader, self.lines).settled
         self._seen = seen
@@ -206,6 +208,7 @@ class Work:
             "random": any(apis.draws(one) for effect in piece.effects for one in effect.apis),
             "carried": any(effect.carries for effect in piece.effects),
             "pure": not any(effect.changes for effect in piece.effects),
+            "moves": any(effect.moves for effect in piece.effects),
             "feeds": self.flow.feeds(one.node for one in piece.effects),
             "grad": grad and (self._derives(piece, needed) or self._learns(piece)),
             "blocking": job in apis.BLOCKING,

@@ -58,6 +58,8 @@ class Hotspot:
     """The enclosing function that returned the same result in every sampled step."""
     random: bool = False
     """It makes a sample that is drawn at random."""
+    orders: bool = False
+    """It shuffles what samples are taken from, for every one of them."""
     fixed: bool = False
     """In a forward pass, and computed only from values that never change between steps."""
     no_grad: bool = False
@@ -166,6 +168,7 @@ def hotspot(item: Any) -> Hotspot | None:
         callers=callers(item.get("callers")),
         constant=str(item.get("constant") or "")[:120],
         random=item.get("random") is True,
+        orders=item.get("orders") is True,
         fixed=item.get("fixed") is True,
         no_grad=item.get("no_grad") is True,
         job=str(item.get("job") or "")[:40],

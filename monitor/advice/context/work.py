@@ -75,6 +75,8 @@ class Work:
     """Its new value is computed from the old one: a running average, a total."""
     pure: bool = False
     """It changes no object: it only makes what it returns."""
+    moves: bool = False
+    """It makes moves in an environment, in their turn."""
     blocking: bool = False
     steps: int = 0
     steps_seen: int = 0
@@ -130,7 +132,7 @@ def work(item: Any) -> Work | None:
     guard = item.get("guard")
     flags = (
         *("feeds", "module", "grad", "no_grad", "in_forward"),
-        *("constant", "random", "carried", "pure", "blocking"),
+        *("constant", "random", "carried", "pure", "moves", "blocking"),
     )
     return Work(
         phase=str(item.get("phase", "")),

@@ -16,8 +16,8 @@ from sdk.sampling._samplers import EXACT
 from sdk.sampling._stacks import Frame
 from sdk.sampling.budget import LOOKUP_SHARE
 from sdk.sampling.hotspots import Hotspots
+from sdk.structure.draws import Draws
 from sdk.structure.epochs import beside_the_steps
-from sdk.structure.lines import Lines
 from sdk.structure.places import Place
 from sdk.structure.reader import Reader
 from sdk.structure.source import forget
@@ -62,7 +62,7 @@ def test_a_sample_is_drawn_where_its_line_draws_or_uses_what_was_drawn(tmp_path:
     file = source(tmp_path)
 
     def drawn(*path: tuple[int, str]) -> bool:
-        return Lines(Reader()).drawn([(file, line, name) for line, name in path])
+        return Draws(Reader()).drawn([(file, line, name) for line, name in path], "data")
 
     assert drawn((17, "jitter"), (7, "__getitem__"))
     assert drawn((13, "rotate"), (7, "__getitem__"))
@@ -88,7 +88,7 @@ def test_what_follows_from_a_draw_is_drawn_however_many_lines_later(tmp_path: Pa
     file = tmp_path / "spectra.py"
     file.write_text(SPECTRA)
     forget()
-    drawn = [Lines(Reader()).drawn([(str(file), line, "__getitem__")]) for line in (5, 6, 7, 8, 9)]
+    drawn = [Draws(Reader()).drawn([(str(file), line, "__getitem__")], "data") for line in (5, 6, 7, 8, 9)]
     assert drawn == [False, True, True, True, True]
 
 

@@ -307,6 +307,36 @@ def test_a_collate_function_is_the_authors_or_a_librarys(collate: Any, own: bool
     assert probe.loader_config(loader, watch).get("collate_own") is own
 
 
+class Pads:
+    def __call__(self, samples: list[torch.Tensor]) -> torch.Tensor:
+        return torch.stack(
+            samples,
+        )
+
+    def method(self, samples: list[torch.Tensor]) -> torch.Tensor:
+        return torch.stack([2 * one for one in samples])
+
+
+@pytest.mark.parametrize(
+    ("collate", "name", "lines"),
+    [
+        (Pads(), "Pads", 3),
+        (Pads().method, "method", 2),
+        (partial(partial(slow_collate)), "slow_collate", None),
+        (lambda samples: samples, "<lambda>", 1),
+    ],
+)
+def test_a_collate_function_has_a_place_whatever_kind_it_is(
+    collate: Any, name: str, lines: int | None
+) -> None:
+    watch = SimpleNamespace(epochs_started=0, workers_started=0, whole_batch_seconds=lambda: None)
+    found = probe.loader_config(DataLoader(Data(), collate_fn=collate), watch)
+    file, first, last = found["collate_at"]
+    assert found["collate"] == name and file.endswith("test_probe.py")
+    assert lines is None or last - first + 1 == lines
+    assert "collate_at" not in probe.loader_config(DataLoader(Data()), watch)
+
+
 def test_pinning_is_timed_once_a_batch_and_undone() -> None:
     """torch's real function, on a batch without tensors: pinning one needs a device."""
     module = importlib.import_module("torch.utils.data._utils.pin_memory")
