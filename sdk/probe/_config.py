@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
+from types import CodeType
 from typing import Any
 
 from ..loader.maker import is_authors
-from ..structure.files import is_user_file
+from ..structure.files import is_user_file, short_path
 from ._model import model_part
 from .classes import torch_class
 
@@ -133,6 +135,7 @@ def loader_config(loader: Any, watch: Any) -> dict[str, Any]:
             "collate": lambda: _function(loader.collate_fn),
             "own": lambda: is_authors(loader),
             "collate_own": lambda: _is_own(loader.collate_fn),
+            "collate_at": lambda: _place(loader.collate_fn),
             "dataset": lambda: _name(loader.dataset),
             "dataset_len": lambda: len(loader.dataset),
             "dataset_resident": lambda: True if _is_resident(loader.dataset) else None,
@@ -149,9 +152,34 @@ def loader_config(loader: Any, watch: Any) -> dict[str, Any]:
 
 def _is_own(function: Any) -> bool | None:
     """Whether the function is the author's own code; None if unknown."""
-    plain = getattr(function, "func", function)
-    code = getattr(plain, "__code__", None) or getattr(type(plain).__call__, "__code__", None)
+    code = _code(function)
     return is_user_file(code.co_filename) if code is not None else None
+
+
+def _place(function: Any) -> list[Any] | None:
+    """(file, first line, last line) of the author's own function, whatever kind of function it is."""
+    code = _code(function)
+    if code is None or not is_user_file(code.co_filename):
+        return None
+    return [short_path(code.co_filename), code.co_firstlineno, _last_line(code)]
+
+
+def _code(function: Any) -> CodeType | None:
+    """Of a function, a method, a `functools.partial` or an object that is called."""
+    plain = _plain(function)
+    code = getattr(plain, "__code__", None) or getattr(type(plain).__call__, "__code__", None)
+    return code if isinstance(code, CodeType) else None
+
+
+def _plain(function: Any) -> Any:
+    while isinstance(function, partial):
+        function = function.func
+    return function
+
+
+def _last_line(code: CodeType) -> int:
+    inner = (_last_line(one) for one in code.co_consts if isinstance(one, CodeType))
+    return max(code.co_firstlineno, *(line or 0 for _, _, line in code.co_lines()), *inner)
 
 
 def _is_resident(dataset: Any) -> bool:
@@ -185,6 +213,7 @@ def _name(thing: Any) -> str | None:
 
 
 def _function(thing: Any) -> str:
+    thing = _plain(thing)
     return getattr(thing, "__name__", None) or type(thing).__name__
 
 

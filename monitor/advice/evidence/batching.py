@@ -11,6 +11,7 @@ import ast
 from monitor.advice.context.hotspot import Hotspot
 from monitor.advice.context.input import LOADER_PHASES
 from monitor.advice.context.run import RunContext
+from monitor.advice.evidence import loading
 from monitor.advice.prediction.gain import Bounds
 
 USUAL = Bounds(low=0.1, likely=0.25, high=0.6)
@@ -32,19 +33,41 @@ def worthwhile(run: RunContext) -> bool:
 
 def removable(run: RunContext) -> Bounds:
     """Shares of the loader's work that the random lines of the data set would not have for a whole batch."""
-    lines = [
-        spot for spot in run.hotspots if spot.phase in LOADER_PHASES and spot.in_data_set and spot.random
-    ]
-    return Bounds(*(min(1.0, sum(_removable(run, spot, cost) for spot in lines)) for cost in USUAL))
+    lines = [spot for spot in run.hotspots if spot.phase in LOADER_PHASES and spot.in_data_set]
+    rounds = run.batch_size or 1
+    return _removable(run, [(spot, spot.share, rounds) for spot in lines if spot.random])
 
 
-def _removable(run: RunContext, spot: Hotspot, cost: float) -> float:
+def collate_worthwhile(run: RunContext) -> bool:
+    """Whether what the collate function draws should be drawn in fewer calls."""
+    return removable_of_collate(run).likely >= LEAST_REMOVED
+
+
+def removable_of_collate(run: RunContext) -> Bounds:
+    """The same for what the collate function draws. It may have the whole batch already: only counted calls
+    tell that it works sample by sample."""
+    whole = loading.part_share(run, "collate") or 0.0
+    lines = [spot for spot in loading.lines_of(run, "collate") if spot.random]
+    return _removable(
+        run, [(spot, spot.share * (whole if spot.phase == "collate" else 1.0), 1) for spot in lines]
+    )
+
+
+def _removable(run: RunContext, lines: list[tuple[Hotspot, float, int]]) -> Bounds:
+    """Of lines, each with its share of the loader's work and the least number of its rounds a batch."""
     batch, work = run.batch_size or 1, run.model.work
     if batch <= 1 or work <= 0:
-        return 0.0
-    operations = _operations(spot) * max(spot.calls or 0.0, batch)
-    fixed = operations * cost * run.policy.op_seconds_cpu / work
-    return min(spot.share, fixed) * (1.0 - 1.0 / batch)
+        return Bounds(0.0, 0.0, 0.0)
+
+    def saved(cost: float) -> float:
+        seconds = cost * run.policy.op_seconds_cpu
+        fixed = (
+            min(share, _operations(spot) * max(spot.calls or 0.0, least) * seconds / work)
+            for spot, share, least in lines
+        )
+        return min(1.0, sum(fixed) * (1.0 - 1.0 / batch))
+
+    return Bounds(*map(saved, USUAL))
 
 
 def _operations(spot: Hotspot) -> int:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from monitor.advice.context.hotspot import Hotspot
 from monitor.advice.context.input import LOADER_PHASES
 from monitor.advice.context.run import RunContext
@@ -76,16 +79,17 @@ def _own(spot: Hotspot) -> bool:
 
 def hot_part(run: RunContext, part: str) -> Hotspot | None:
     """The heaviest line of the sampler's or collate function's own code."""
-    found = [spot for spot in run.hotspots if made_by(run, spot, part)]
-    return max(found, key=lambda spot: spot.share, default=None)
+    return max(lines_of(run, part), key=lambda spot: spot.share, default=None)
 
 
 def made_by(run: RunContext, spot: Hotspot, part: str) -> bool:
     """Whether the line was reached through the loader's sampler or collate function."""
-    if spot.phase not in (*LOADER_PHASES, *PARTS) or spot.function == "<module>":
+    if spot.phase not in (*LOADER_PHASES, *PARTS):
         return False
-    if spot.phase == part:
+    if spot.phase == part or _is_within(run.setting("loader", f"{part}_at"), spot):
         return True
+    if spot.function == "<module>":
+        return False
     names = [run.setting("loader", name) for name in PARTS[part]]
     functions = [spot.function, *(caller.function for caller in spot.callers)]
     return any(
@@ -94,6 +98,15 @@ def made_by(run: RunContext, spot: Hotspot, part: str) -> bool:
         for name in names
         if isinstance(name, str)
     )
+
+
+def _is_within(place: Any, spot: Hotspot) -> bool:
+    """Whether a line or one of those that led to it is in the (file, first line, last line) of a function."""
+    match place:
+        case [str(file), int(first), int(last)]:
+            places = [(spot.file, spot.line), *((one.file, one.line) for one in spot.callers)]
+            return any(where == file and first <= line <= last for where, line in places)
+    return False
 
 
 def sample_text(run: RunContext) -> str:
@@ -118,10 +131,26 @@ def waits(run: RunContext) -> bool:
 
 
 def random_samples(run: RunContext) -> bool:
-    """Whether most of the work per sample is random augmentation, which cannot simply be cached."""
+    """Whether most of the work per sample is random augmentation, which cannot simply be cached. A sampler
+    draws only in which order samples come."""
     lines = [spot for spot in run.hotspots if spot.phase in LOADER_PHASES and spot.in_data_set]
+    return _mostly_drawn([spot for spot in lines if not made_by(run, spot, "sampler")])
+
+
+def random_batches(run: RunContext) -> bool:
+    """Whether most of the collate function's work follows from what it draws: neighbours, negatives, masks,
+    others in every epoch."""
+    return _mostly_drawn(lines_of(run, "collate"))
+
+
+def _mostly_drawn(lines: Sequence[Hotspot]) -> bool:
     drawn = sum(spot.share for spot in lines if spot.random)
     return drawn >= RANDOM_LEAST and drawn >= RANDOM_SHARE * sum(spot.share for spot in lines)
+
+
+def lines_of(run: RunContext, part: str) -> list[Hotspot]:
+    """The hot lines of the sampler's or collate function's own code."""
+    return [spot for spot in run.hotspots if made_by(run, spot, part)]
 
 
 def resident(run: RunContext) -> bool:
@@ -134,7 +163,9 @@ def effect_of_workers(run: RunContext, count: int) -> Effect:
     not draw a new seed for them at every epoch, so all that the training draws after the first epoch (the
     order of the samples, dropout) is different."""
     stay = run.setting("loader", "persistent_workers") is True
-    return "in_expectation" if random_samples(run) or stay != (count > 0) else "identical"
+    return (
+        "in_expectation" if random_samples(run) or random_batches(run) or stay != (count > 0) else "identical"
+    )
 
 
 def with_workers(run: RunContext, count: int) -> str:

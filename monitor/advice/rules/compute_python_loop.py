@@ -147,8 +147,10 @@ def _called(spot: Hotspot) -> str:
 
 def _instead(run: RunContext, spot: Hotspot) -> str:
     """What torch offers for the most common loops."""
-    if spot.phase == PLAYING:
+    if spot.phase == PLAYING and _asks_model(run, spot):
         return " (one call of the model for all of them)"
+    if spot.phase == PLAYING:
+        return " (the states of all environments in arrays, a row for each)"
     if _over_cells(run, spot):
         return " (`nn.LSTM` / `nn.GRU` take a whole sequence in one call)"
     if spot.derives:
@@ -156,6 +158,14 @@ def _instead(run: RunContext, spot: Hotspot) -> str:
     if spot.kind == "module":
         return ""
     return " (broadcasting, `torch.cdist`, indexing with a mask, `torch.vmap`)"
+
+
+def _asks_model(run: RunContext, spot: Hotspot) -> bool:
+    """Whether a model is called in the rounds of its loop; else they are the environments' own work."""
+    return any(
+        one.kind == "module" and one.phase == spot.phase and one.batchable == spot.batchable
+        for one in run.hotspots
+    )
 
 
 def _in_turn(run: RunContext, spot: Hotspot) -> str:

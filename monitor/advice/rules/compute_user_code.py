@@ -41,12 +41,13 @@ MOSTLY = 0.5
 """More than this share of a piece of work is what it is about."""
 PLAYING = "rollout"
 """Where an agent plays: nothing there is part of what is learnt, whatever its results lead to. On a CPU it is
-the environment's work and has to be done; a GPU waits for it."""
+the environment's work and has to be done, as its moves are in any phase; a GPU waits for it."""
 
 
 @rule("compute.user_code", "Own code in the loop")
 def check(run: RunContext) -> Advice | None:
     own = [one for one in run.work if one.phase in PHASES and not _is_model(one) and not _sleeps(run, one)]
+    own = [one for one in own if not one.moves]
     if run.lanes is not None:
         own += [one for one in run.work if one.phase == PLAYING and not one.module]
     own += [one for one in run.work if one.phase in (VALIDATE, PLAYING) and _makes_data(one)]

@@ -34,7 +34,7 @@ def check(run: RunContext) -> Advice | None:
     wait = run.model.wait
     avoidable = max(0.0, wait - (run.model.handover if run.workers else 0.0))
     spot = loading.hot_fetch(run)
-    heavy = loading.random_samples(run) and not batching.worthwhile(run)
+    heavy = _heavy(run)
     return Advice(
         title=f"Input-bound: {units.percent(loading.data_share(run))} of the step waits for data",
         detail=f"most of it in {spot.text}" if spot else "",
@@ -47,3 +47,10 @@ def check(run: RunContext) -> Advice | None:
         gain=None if heavy else SAVED.part_of(saved("data", avoidable, "data")),
         because=f"at most {units.seconds(avoidable)} of the wait a step",
     )
+
+
+def _heavy(run: RunContext) -> bool:
+    """Most of what a batch takes is drawn at random, in a few operations."""
+    if (loading.part_share(run, "collate") or 0.0) >= run.policy.dominant_share:
+        return loading.random_batches(run) and not batching.collate_worthwhile(run)
+    return loading.random_samples(run) and not batching.worthwhile(run)

@@ -1,18 +1,20 @@
 """Putting the samples of a batch together takes longer than making them.
 
-Looks at: time in `collate_fn` per batch relative to fetching.
+Looks at: time in `collate_fn` per batch relative to fetching; whether it draws at random.
 Why: A collate that loops in Python over samples or elements (padding, converting lists) is paid for every
-    batch; it is usually one vectorised call.
+    batch; it is usually one vectorised call. What it draws (neighbours, negatives, masks) has to be drawn for
+    every batch, but not sample by sample.
 Remedy: return tensors from `__getitem__` and use `torch.stack` / `pad_sequence`, or build the batch with
-    a single indexing operation.
-Gain: the loader's work without most of the collate.
+    a single indexing operation; draw for the whole batch at once.
+Gain: the loader's work without most of the collate. Of drawing, the fixed cost of its operations; where that
+    is little, nothing is said, nor where workers can draw while the model computes.
 """
 
 from __future__ import annotations
 
 from monitor.advice.context.hotspot import Hotspot
 from monitor.advice.context.run import RunContext
-from monitor.advice.evidence import loading
+from monitor.advice.evidence import batching, loading
 from monitor.advice.prediction.gain import Bounds
 from monitor.advice.prediction.step_model import Change
 from monitor.advice.rule import Advice, rule
@@ -45,25 +47,50 @@ def check(run: RunContext) -> Advice | None:
         return None
     if name != "default_collate" and run.setting("loader", "collate_own") is False:
         return None  # a library's, which the user cannot rewrite
+    drawn = loading.random_batches(run)
+    if drawn and (
+        (run.workers == 0 and loading.best_workers(run)[0]) or not batching.collate_worthwhile(run)
+    ):
+        return None
     spot = loading.hot_part(run, "collate")
     where = f", most of it in {spot.text}" if spot else ""
-    left = max(LEAST_LEFT, 1.0 - SAVED * share)
+    left = _left(run, share, drawn)
     return Advice(
         title=f"Slow collate: `{name}` takes {units.seconds(cost)} a batch, "
         f"{units.percent(share)} of loading{where}",
-        remedy=_remedy(run, name, spot),
-        effect="identical",
+        remedy=_drawn_at_once(name, spot) if drawn else _remedy(run, name, spot),
+        effect="in_expectation" if drawn else "identical",
+        avoid="Keeping batches that are drawn at random: the model would always see the same draw."
+        if drawn
+        else "",
         evidence={
             "collate_seconds": loader.collate_seconds,
             "collate_share_of_loader": share,
             "data_share": loading.data_share(run),
             "collate": name,
             "hot_line": spot.place if spot else None,
+            "random": drawn,
         },
-        gain=Bounds(low=min(1.0, left + DOUBT_MORE), likely=left, high=DOUBT_LESS * left).of(
-            lambda share_left: Change(work_left=share_left)
-        ),
-        because=f"one vectorised call replaces {units.percent(1 - left)} of the loader's work",
+        gain=left.of(lambda share_left: Change(work_left=share_left)),
+        because=f"one vectorised call replaces {units.percent(1 - left.likely)} of the loader's work",
+    )
+
+
+def _left(run: RunContext, share: float, drawn: bool) -> Bounds:
+    """Share of the loader's work that remains."""
+    left = max(LEAST_LEFT, 1.0 - SAVED * share)
+    around = Bounds(low=min(1.0, left + DOUBT_MORE), likely=left, high=DOUBT_LESS * left)
+    if not drawn:
+        return around
+    removed = batching.removable_of_collate(run)
+    return Bounds(*(max(one, 1.0 - most) for one, most in zip(around, removed, strict=True)))
+
+
+def _drawn_at_once(name: str, spot: Hotspot | None) -> str:
+    what = spot.short if spot else f"`{name}`"
+    return (
+        f"Do the work of {what} for the whole batch at once with tensor operations; keep what is not drawn "
+        "at random ready to use."
     )
 
 

@@ -97,6 +97,44 @@ def test_the_collate_function_is_named_at_its_line_and_torchs_own_otherwise() ->
     assert "one indexing" in torchs.remedy.summary and "default_collate" not in torchs.remedy.change
 
 
+COLLATED = LOADED | {"collate_seconds": 0.018, "fetch_seconds": 0.001}
+
+
+def _draw(calls: float, phase: str = "data") -> dict[str, Any]:
+    """The line of a collate function that draws neighbours."""
+    line: dict[str, Any] = {"function": "Neighbours.pick", "line": 33, "random": True, "calls": calls}
+    return hot(phase, "chosen = torch.rand(len(ring), fanout) * degree[:, None]", **line)
+
+
+def test_batches_that_are_drawn_are_not_to_be_made_once() -> None:
+    """GIVEN a collate function that draws THEN workers come first; with them, many small draws are to be one
+    and a few large ones are as they should be."""
+    at = {"collate_at": ["train.py", 28, 40], "collate": "<lambda>"}
+    alone = first(starved(0, [_draw(5.0)], COLLATED, **at))
+    assert alone.id == "input.no_workers" and alone.remedy.effect == "in_expectation"
+    many = first(starved(2, [_draw(3200.0, "collate")], COLLATED, **at))
+    assert many.id == "input.slow_collate" and many.remedy.effect == "in_expectation"
+    assert "whole batch" in many.remedy.summary and "is built" not in many.remedy.summary
+    few = first(starved(2, [_draw(5.0, "collate")], COLLATED, **at))
+    assert few.id == "input.bound" and few.speedup is None
+
+
+def test_a_collate_function_is_known_by_its_place() -> None:
+    """A lambda has no name of its own: its lines count as its function's."""
+    at = {"collate_at": ["train.py", 28, 40], "collate": "<lambda>"}
+    line = hot("data", "pad(rows)", function="fit", line=33)
+    assert "train.py:33" in first(starved(0, [line], COLLATED, **at)).title
+    assert "train.py:3" not in first(starved(0, [line | {"line": 3}], COLLATED, **at)).title
+
+
+def test_a_sampler_draws_an_order_not_samples() -> None:
+    """GIVEN a sampler that draws beside samples that are always the same THEN these are to be kept."""
+    draws = hot("data", "order = rng.permutation(n)", 0.4, function="Balanced.__iter__", random=True, line=3)
+    makes = hot("data", "x = scale(x)", 0.5, function="Rows.__getitem__")
+    found = first(starved(0, [draws, makes], LOADED | {"sampler_seconds": 0.002}, batch_sampler="Balanced"))
+    assert found.id == "input.slow_getitem" and "once for all" in found.remedy.summary
+
+
 def test_many_idle_workers_are_too_many_even_when_nothing_waits() -> None:
     times = {"fetch_seconds": 0.004, "collate_seconds": 0.0005, "worker_busy_ratio": 0.02}
     crowd = run_of(config=loader_config(16), rank={"loader": loader(**times)}, batch_size=8)

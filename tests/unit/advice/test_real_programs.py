@@ -112,6 +112,15 @@ def test_a_sample_drawn_between_the_moves_of_an_agent_is_own_code() -> None:
     assert "compute.user_code" not in [one.id for one in findings(run_of(phases, config={"work": both}))]
 
 
+def test_the_moves_of_an_environment_are_no_own_code_in_the_loop() -> None:
+    """Wherever they are seen: a policy with gradients plays in the forward pass."""
+    moved = piece("forward", "seen, reward, done = env.step(action)", 0.6, needed="yes")
+    named = [one.id for one in findings(run_of(config={"work": [moved]}))]
+    assert "compute.user_code" in named
+    named = [one.id for one in findings(run_of(config={"work": [moved | {"moves": True}]}))]
+    assert "compute.user_code" not in named
+
+
 def test_work_that_mostly_sleeps_is_not_called_own_code() -> None:
     """GIVEN a loop that asks every 20 ms whether a thread is done WHEN how much of a sleep is saved is unsure
     THEN the sleep is still what is named."""
@@ -174,6 +183,11 @@ def test_a_policy_asked_for_one_environment_after_the_other_is_a_loop() -> None:
     found = first(run_of(phases, config={"hotspots": lines}, batch_size=None))
     assert found.id == "compute.python_loop" and "train.py:37" in found.title
     assert found.speedup is not None and found.speedup.low < 3.0 < found.speedup.high
+    assert found.remedy is not None and "one call of the model" in found.remedy.summary
+    own = hot("rollout", "self.speed = 0.9 * self.speed + push", 0.8, line=12, calls=2400, **free)
+    worlds = first(run_of(phases, config={"hotspots": [own | {"function": "World.step"}]}, batch_size=None))
+    assert worlds.id == "compute.python_loop" and worlds.remedy is not None
+    assert "in arrays" in worlds.remedy.summary and "one call of the model" not in worlds.remedy.summary
     moves = [{**one, "batchable": None} for one in lines]
     run = run_of(phases, config={"hotspots": moves}, batch_size=None)
     assert "compute.python_loop" not in [one.id for one in findings(run)]
