@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from monitor.advice.context.hotspot import Hotspot
+from monitor.advice.context.hotspot import Hotspot, together
 from monitor.advice.context.input import LOADER_PHASES
 from monitor.advice.context.run import RunContext
 from monitor.advice.evidence import edits
@@ -21,6 +21,9 @@ COMPUTES_SHARE = 0.5
 """If at least this share of loading needs a core, loading computes rather than waits."""
 RANDOM_LEAST, RANDOM_SHARE = 0.08, 0.35
 """Samples count as random if random lines have this share of the phase, and of the data set's own lines."""
+SHUFFLED_LEAST = 0.15
+"""From this share of loading, shuffling everything for every sample is named before all else there: an order
+as random costs nothing. Judgement."""
 WORKERS_PER_CORE = 4
 """Workers that mostly wait may outnumber the cores by this factor."""
 ALONE = {"persistent_workers": "False", "prefetch_factor": "None"}
@@ -135,6 +138,13 @@ def random_samples(run: RunContext) -> bool:
     draws only in which order samples come."""
     lines = [spot for spot in run.hotspots if spot.phase in LOADER_PHASES and spot.in_data_set]
     return _mostly_drawn([spot for spot in lines if not made_by(run, spot, "sampler")])
+
+
+def shuffled(run: RunContext) -> Hotspot | None:
+    """What shuffles all that samples are taken from, for every one of them, if it takes much of loading."""
+    lines = [spot for spot in run.hotspots if spot.phase in LOADER_PHASES and spot.orders]
+    found = together(lines) if lines else None
+    return found if found is not None and found.share >= SHUFFLED_LEAST else None
 
 
 def random_batches(run: RunContext) -> bool:

@@ -1,12 +1,13 @@
 """Work repeated for every sample dominates the loader: precompute or cache it.
 
 Looks at: time inside `__getitem__` and the user line it is spent on, the share of the step waiting for data,
-    whether the sample is drawn at random.
+    whether the sample is drawn at random, or only the order of samples.
 Why: What `__getitem__` computes is computed again every epoch; done once when the data set is built it costs
     nothing per step, and no number of workers can match that. Random augmentation cannot be cached, but
-    sample by sample the fixed cost of each of its operations is paid for every sample, not once a batch.
+    sample by sample the fixed cost of each of its operations is paid for every sample, not once a batch. A
+    buffer that is shuffled for every sample costs as much as it is long; drawing one of its items does not.
 Remedy: move the hot line (a scaler, a parser, a decoder) out of `__getitem__` into `__init__`, or cache
-    its result; augment a whole batch at once with tensor operations.
+    its result; augment a whole batch at once with tensor operations; draw one item instead of a new order.
 Gain: the loader's work without the hot line, taking overlap with compute into account. Of augmentation, what
     a whole batch saves: the fixed cost of each operation on a sample. Where that is little, nothing is said.
 """
@@ -33,6 +34,8 @@ READY_SAVED = 0.95
 LEAST_LEFT, DOUBT_MORE, DOUBT_LESS, MOST_GAIN_LEFT = 0.03, 0.15, 0.6, 0.02
 """Of the loader's work: the least that remains; how much more for the lowest gain; the factor for the
 highest, and the least that remains then."""
+SHUFFLE_SAVED = Bounds(low=0.85, likely=0.97, high=1.0)
+"""Share of a shuffle that is saved by drawing one item of what it shuffles. Judgement: one of hundreds."""
 
 
 @rule(
@@ -44,6 +47,9 @@ highest, and the least that remains then."""
 def check(run: RunContext) -> Advice | None:
     if not loading.starved(run) or loading.waits(run):
         return None
+    shuffles = loading.shuffled(run)
+    if shuffles is not None:
+        return _shuffled(run, shuffles)
     drawn = loading.random_samples(run)
     if drawn and run.workers == 0 and loading.best_workers(run)[0]:
         return None  # workers are the simpler remedy, and that rule also names the line
@@ -58,11 +64,9 @@ def check(run: RunContext) -> Advice | None:
     if drawn and not batching.worthwhile(run):
         return None
     left = _left(run, fetch if fetch is not None else 1.0, drawn)
-    workers = run.workers
-    with_workers = f" with {workers} worker{'s'[: workers > 1]}" if workers else ""
     return Advice(
         title=f"{_head(drawn)}: {loading.sample_text(run)}",
-        detail=f"{units.percent(loading.data_share(run))} of the step waits for it{with_workers}",
+        detail=_waits(run),
         remedy=_batched(spot) if drawn else _remedy(run, spot),
         effect="in_expectation" if drawn else "identical",
         price="" if drawn else "memory or disk for the samples that are kept",
@@ -71,7 +75,7 @@ def check(run: RunContext) -> Advice | None:
             "getitem_seconds": cost,
             "fetch_share_of_loader": fetch,
             "data_share": loading.data_share(run),
-            "num_workers": workers,
+            "num_workers": run.workers,
             "hot_line": spot.place if spot else None,
             "hot_function": spot.function if spot else None,
             "hot_share_of_loader": spot.share if spot else None,
@@ -81,6 +85,36 @@ def check(run: RunContext) -> Advice | None:
         because=f"loader work falls from {units.seconds(run.model.work)} to about "
         f"{units.seconds(run.model.work * left.likely)} a batch",
     )
+
+
+def _shuffled(run: RunContext, spot: Hotspot) -> Advice:
+    work = run.model.work
+    left = Bounds(*(max(LEAST_LEFT, 1.0 - saved * spot.share) for saved in SHUFFLE_SAVED))
+    return Advice(
+        title=f"Shuffled again for every sample: {spot.text}, {units.percent(spot.share)} of loading",
+        detail=_waits(run),
+        remedy=f"At {spot.place} draw one item instead of a new order of all: take the one at "
+        "`random.randrange(len(…))`, and let the last, or the new one, take its place. It is as random, and "
+        "costs the same however long the buffer is.",
+        effect="in_expectation",
+        avoid="A smaller buffer: the order would be less random.",
+        evidence={
+            "data_share": loading.data_share(run),
+            "num_workers": run.workers,
+            "hot_line": spot.place,
+            "hot_function": spot.function,
+            "hot_share_of_loader": spot.share,
+        },
+        gain=left.of(lambda share: Change(work_left=share)),
+        because=f"loader work falls from {units.seconds(work)} to about {units.seconds(work * left.likely)} "
+        "a batch",
+    )
+
+
+def _waits(run: RunContext) -> str:
+    workers = run.workers
+    with_workers = f" with {workers} worker{'s'[: workers > 1]}" if workers else ""
+    return f"{units.percent(loading.data_share(run))} of the step waits for it{with_workers}"
 
 
 def _head(drawn: bool) -> str:

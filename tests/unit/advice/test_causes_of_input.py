@@ -9,6 +9,7 @@ import pytest
 from monitor.model.host import Disk, Pressure
 from tests.unit.advice.build import (
     called,
+    findings,
     first,
     hot,
     loader,
@@ -133,6 +134,19 @@ def test_a_sampler_draws_an_order_not_samples() -> None:
     makes = hot("data", "x = scale(x)", 0.5, function="Rows.__getitem__")
     found = first(starved(0, [draws, makes], LOADED | {"sampler_seconds": 0.002}, batch_sampler="Balanced"))
     assert found.id == "input.slow_getitem" and "once for all" in found.remedy.summary
+
+
+def test_a_buffer_shuffled_for_every_sample_is_named_at_its_line() -> None:
+    """GIVEN a stream whose buffer is shuffled for each sample WHEN that takes much of loading THEN the line
+    is a finding of its own, with what it takes and no more; samples are not called random."""
+    shuffle = hot("data", "random.shuffle(buffer)", 0.3, function="mixed", line=71, orders=True)
+    encode = hot("data", "text = pattern.sub(instead, text)", 0.6, function="Rows.encode")
+    found = {one.id: one for one in findings(starved(0, [shuffle, encode], iterable=True))}
+    named = found["input.slow_getitem"]
+    assert "random.shuffle(buffer)" in named.title and "randrange" in named.remedy.summary
+    assert named.speedup is not None and named.speedup.likely < 1.35
+    little = first(starved(0, [shuffle | {"share": 0.1}, encode], iterable=True))
+    assert "encode" in little.title and "once for all" in little.remedy.summary
 
 
 def test_many_idle_workers_are_too_many_even_when_nothing_waits() -> None:
