@@ -76,11 +76,11 @@ def _line_seconds(run: RunContext) -> float:
 
 
 def _collector_seconds(run: RunContext) -> float:
-    """Seconds per step in the collector, from the SDK's counter or from stalls. The counter covers the whole
-    run (compilation collects a lot), so its share of the whole is what counts."""
+    """Seconds per step in the collector, from the SDK's counter or from stalls. The counter is of all steps
+    but those that warm up, in which compilation collects a lot."""
     lead, total = run.lead, run.scalar("gc.seconds")
-    whole = sum(phase.total_seconds for phase in lead.phases) if lead else 0.0
-    if total is not None and whole > 0 and run.period:
-        return run.period * min(1.0, total / whole)
+    counted = lead.steps - lead.warmup_steps if lead else 0
+    if total is not None and counted > 0 and run.period:
+        return min(run.period, total / counted)
     stall = run.stall("gc")
     return stall.total_seconds / lead.steps if stall and lead and lead.steps else 0.0

@@ -51,6 +51,16 @@ def test_a_collection_seen_at_the_head_of_the_loop_is_a_collection() -> None:
     assert promise("job.gc_pauses", run).likely > 15
 
 
+def test_collections_are_counted_in_steps_that_do_not_warm_up() -> None:
+    """GIVEN a counter of the steps after the warm-up WHEN much of a short run warms up THEN a step's share of
+    it is not what the whole run's is."""
+    phases = {"data": 0.0001, "forward": 0.0004, "backward": 0.0004, "between": 0.0991}
+    rank = {"steps": 100, "warmup_steps": 20, "scalars": {"gc.seconds": 80 * 0.099}}
+    assert promise("job.gc_pauses", run_of(phases, rank=rank)).likely > 80
+    spared = rank | {"scalars": {"gc.seconds": 80 * 0.099 / 2}}
+    assert promise("job.gc_pauses", run_of(phases, rank=spared)).likely < 2.1
+
+
 def test_a_checkpoint_is_also_what_is_done_to_its_file() -> None:
     phases = {"forward": 0.004, "backward": 0.006, "checkpoint": 0.004, "other": 0.004}
     alone = run_with(phases)
