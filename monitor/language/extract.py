@@ -27,8 +27,8 @@ FOLDERS = (
 """Rooms that speak to people; of the others these files:"""
 FILES = (
     "client.py", "gpu/awaited.py", "gpu/driver.py", "gpu/nvml.py", "model/criticality.py", "model/facts.py",
-    "model/finding.py", "model/groups.py", "model/phase_names.py", "model/post_mortem.py", "model/settings.py",
-    "model/values.py", "model/verdict.py",
+    "model/finding.py", "model/groups.py", "model/phase_names.py", "model/post_mortem.py",
+    "model/settings.py", "model/values.py", "model/verdict.py",
     "web/page/page.js", "web/page/page.html", "../sdk/knobs/_loader.py", "../sdk/knobs/_optimizer.py",
 )  # fmt: skip
 SILENT = (
