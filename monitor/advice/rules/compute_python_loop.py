@@ -26,7 +26,8 @@ PLAYING = "rollout"
 """Where an agent plays. Its moves follow one another, so there only a loop whose rounds need no earlier one
 counts, as over environments side by side."""
 PLAYED_SAVED = Bounds(low=0.6, likely=0.85, high=0.97)
-"""Share of such a loop that is saved: 1 - 1 / n of n rounds, of which there are 3 to 30 or so. Judgement."""
+"""Share of such a loop that is saved: 1 - 1 / n of n rounds, of which there are 3 to 30 or so. Judgement; of
+the environments' own moves, tried by hand in NumPy: 0.59 for 4 of them, 0.88 for 16, 0.96 for 64."""
 LEAST_CALLS = 16
 """Judgement: with fewer calls per step it is not a loop worth batching."""
 LONGEST_CALL = 300e-6

@@ -29,8 +29,8 @@ BATCHED_SAVED = 0.55
 CLEAR_SHARE, OWN_UNKNOWN = 0.3, 0.85
 """From this share of fetching in the user's own code the sampled share counts; below, the second is
 assumed."""
-READY_SAVED = 0.95
-"""Share of the hot code that is saved by keeping its result. Judgement."""
+READY_SAVED = (0.95, 1.0)
+"""Share of the hot code that is saved by keeping its result: likely, and at most. Judgement."""
 LEAST_LEFT, DOUBT_MORE, DOUBT_LESS, MOST_GAIN_LEFT = 0.03, 0.15, 0.6, 0.02
 """Of the loader's work: the least that remains; how much more for the lowest gain; the factor for the
 highest, and the least that remains then."""
@@ -134,9 +134,10 @@ def _left(run: RunContext, fetch: float, drawn: bool) -> Bounds:
     batch's augmentation also its arithmetic."""
     batch, work = run.batch_size or 1, run.model.work
     floor = LOOKUP_SECONDS * batch / work if work > 0 else 0.0
+    part = fetch * (BATCHED_SAVED if drawn else 1.0)
     left, least = (
-        min(1.0, max(LEAST_LEFT, floor, 1.0 - fetch * READY_SAVED * own * (BATCHED_SAVED if drawn else 1.0)))
-        for own in _own_share(run)
+        min(1.0, max(LEAST_LEFT, floor, 1.0 - part * own * saved))
+        for own, saved in zip(_own_share(run), READY_SAVED, strict=True)
     )
     around = Bounds(
         low=min(1.0, left + DOUBT_MORE), likely=left, high=max(MOST_GAIN_LEFT, DOUBT_LESS * least)
