@@ -216,6 +216,7 @@ class HotLines:
             "batchable": _batchable(work.flow, spot.main),
             "in_turn": _in_turn(work.flow, spot.main),
             "once": _once(work.flow, spot.main),
+            "over_operations": _over_operations(spot.main),
             "polls": apis.job(api) == "sleep" and _polls(work.flow, spot.main),
             "no_grad": any(lines.without_gradients(*one[:2]) for one in frames),
         }
@@ -288,6 +289,13 @@ def _once(flow: Any, path: Path) -> bool:
     from ..structure.rounds import once
 
     return once(flow, path.sure)
+
+
+def _over_operations(path: Path) -> bool:
+    """Whether the rounds of the loop around a line call no module."""
+    from ..structure.rounds import over_operations
+
+    return over_operations(path.sure)
 
 
 def _polls(flow: Any, path: Path) -> bool:

@@ -183,6 +183,19 @@ def _repeats(reader: Reader, source: Source, node: ast.stmt) -> bool:
     )
 
 
+def over_operations(frames: Sequence[Place]) -> bool:
+    """Whether no round of the innermost loop around a stack calls a module on the way to the line: a loop
+    over operations, though it may itself be in a module's `forward`."""
+    for place in frames:
+        source = read(place.file)
+        node = source.statement_at(place.line) if source else None
+        if place.module or source is None or node is None:
+            return False
+        if source.loops(node):
+            return True
+    return False
+
+
 def _innermost(frames: Sequence[Place]) -> tuple[Source | None, Loop | None]:
     """The innermost loop around a stack, innermost call first."""
     source, loop, _ = _around(frames)

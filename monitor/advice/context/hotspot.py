@@ -90,6 +90,9 @@ class Hotspot:
     once: bool = False
     """No loop of the user's lies between it and the loop over the steps: many calls are many places."""
 
+    over_operations: bool = False
+    """The loop around it calls no module in its rounds, though it may be in a module's `forward` itself."""
+
     @property
     def functions(self) -> tuple[str, ...]:
         """Its own function and those it was called from, without their classes."""
@@ -183,6 +186,7 @@ def hotspot(item: Any) -> Hotspot | None:
         derives=item.get("derives") is True,
         once=item.get("once") is True,
         polls=item.get("polls") is True,
+        over_operations=item.get("over_operations") is True,
     )
 
 

@@ -64,9 +64,15 @@ def _summed(lines: list[Hotspot]) -> Hotspot:
     count beside lines that are known."""
     calls = max((spot.calls or 0.0 for spot in lines), default=0.0)
     sure = [spot for spot in lines if spot.line] or lines
-    in_turn = sum(spot.share for spot in sure if spot.in_turn) > MOSTLY * sum(spot.share for spot in sure)
+    whole = sum(spot.share for spot in sure)
     found = together(sorted(lines, key=lambda spot: -spot.share))
-    return replace(found, calls=calls or None, in_turn=in_turn, once=all(spot.once for spot in sure))
+    return replace(
+        found,
+        calls=calls or None,
+        in_turn=sum(spot.share for spot in sure if spot.in_turn) > MOSTLY * whole,
+        over_operations=sum(spot.share for spot in sure if spot.over_operations) > MOSTLY * whole,
+        once=all(spot.once for spot in sure),
+    )
 
 
 def hottest(run: RunContext, piece: Work) -> Hotspot | None:

@@ -123,11 +123,16 @@ def _gone(run: RunContext, spot: Hotspot, calls: float) -> Bounds:
     """Share of the loop's time that is saved."""
     if spot.phase == PLAYING:
         return PLAYED_SAVED
-    if spot.kind == "module" or _over_cells(run, spot):
+    if _over_modules(spot) or _over_cells(run, spot):
         return GRU_SAVED if _cells(run) == {"GRUCell"} and not run.has_cuda else FUSED_SAVED
     likely = 1.0 - 1.0 / (1.0 + calls / LEFT_CALLS)
     most = 1.0 - (1.0 - likely) * FEWER if spot.derives else max(likely, MOST_SAVED)
     return Bounds(low=LEAST_PART * likely, likely=likely, high=most)
+
+
+def _over_modules(spot: Hotspot) -> bool:
+    """Whether its rounds call modules. A loop over operations may be in the `forward` of one."""
+    return spot.kind == "module" and not spot.over_operations
 
 
 def _cells(run: RunContext) -> set[str]:
@@ -143,7 +148,7 @@ def _over_cells(run: RunContext, spot: Hotspot) -> bool:
 
 def _called(spot: Hotspot) -> str:
     """Where the loop itself is, if the line is in a function that the loop calls."""
-    return f" (called at {spot.call.place})" if spot.call and spot.kind == "module" else ""
+    return f" (called at {spot.call.place})" if spot.call and _over_modules(spot) else ""
 
 
 def _instead(run: RunContext, spot: Hotspot) -> str:
@@ -156,7 +161,7 @@ def _instead(run: RunContext, spot: Hotspot) -> str:
         return " (`nn.LSTM` / `nn.GRU` take a whole sequence in one call)"
     if spot.derives:
         return " (`torch.func.vmap` of `torch.func.grad` takes all gradients at once)"
-    if spot.kind == "module":
+    if _over_modules(spot):
         return ""
     return " (broadcasting, `torch.cdist`, indexing with a mask, `torch.vmap`)"
 

@@ -13,7 +13,7 @@ from monitor.advice.context.figures import MOST_OF_STEP
 from monitor.advice.context.run import RunContext
 from monitor.advice.evidence import edits, hot_lines
 from monitor.advice.evidence.side_jobs import side_job
-from monitor.advice.prediction.gain import Bounds
+from monitor.advice.prediction.gain import Bounds, Outcomes
 from monitor.advice.prediction.step_model import saved
 from monitor.advice.rule import Advice, rule
 from monitor.model import units
@@ -22,6 +22,9 @@ BY_ITSELF = 0.4
 """Python never collects for this large a share of the time unless the script asks for it, seen or not."""
 CALL_SAVED, COLLECTOR_SAVED = Bounds(low=0.98, likely=1.0, high=1.0), Bounds(low=0.6, likely=0.9, high=1.0)
 """Share of the collections that is saved: for explicit ones, and for Python's own. Judgement."""
+ALL_OF_PHASE = 0.95
+"""A phase of which collections take this share is all theirs: what they find is freed, and lists are cleared,
+after the collector has said that it is done. Judgement."""
 SEEN_SHARE = 0.3
 """If lines that collect take this share of a phase, the head of the loop there is part of it."""
 
@@ -38,6 +41,7 @@ def check(run: RunContext) -> Advice | None:
     if run.period is None or cost < run.policy.gc_share * run.period:
         return None
     explicit = job.spot is not None
+    whole = max(cost, _phase_seconds(run, cost))
     gone = CALL_SAVED if explicit or cost > BY_ITSELF * run.period else COLLECTOR_SAVED
     where = f" at {job.spot.text}" if job.spot else ""
     return Advice(
@@ -58,9 +62,20 @@ def check(run: RunContext) -> Advice | None:
             "explicit_call": explicit,
             **hot_lines.evidence(run, job.spot),
         },
-        gain=gone.part_of(saved("*", cost, "gc"), saved("*", run.cost_with_neighbours(cost), "gc")),
+        gain=Outcomes(
+            low=saved("*", gone.low * cost, "gc"),
+            likely=saved("*", gone.likely * whole, "gc"),
+            high=saved("*", gone.high * max(whole, run.cost_with_neighbours(cost)), "gc"),
+        ),
         because=f"{units.seconds(cost)} of {units.seconds(run.period)} a step is collection",
     )
+
+
+def _phase_seconds(run: RunContext, cost: float) -> float:
+    """Seconds per step of the phase that is nearly all collection; 0 if there is none."""
+    most = MOST_OF_STEP * (run.period or 0.0)
+    found = (seconds for seconds in run.phases.values() if ALL_OF_PHASE * seconds <= cost <= seconds)
+    return min(most, max(found, default=0.0))
 
 
 def _line_seconds(run: RunContext) -> float:

@@ -42,6 +42,16 @@ def test_a_loop_that_backward_never_saw_leaves_backward_alone() -> None:
     assert promise("compute.python_loop", recorded).likely > 0.041 / 0.023
 
 
+def test_a_loop_over_operations_in_a_module_is_none_over_modules() -> None:
+    """GIVEN a loop in the `forward` of a module of the user's WHEN its rounds call no module THEN what
+    remains of it are a few operations, not a layer that takes a sequence."""
+    line = hot("forward", "state = 0.9 * state + 0.1 * x[:, t]", calls=100.0, kind="module", share=0.87)
+    phases = {"data": 0.0001, "forward": 0.0009, "backward": 0.0013, "optimizer": 0.00003}
+    modules = promise("compute.python_loop", run_with(phases, line))
+    operations = promise("compute.python_loop", run_with(phases, line | {"over_operations": True}))
+    assert modules.high < 5.3 < operations.high and modules.likely < operations.likely < 5.0
+
+
 def test_a_collection_seen_at_the_head_of_the_loop_is_a_collection() -> None:
     lines = (
         hot("between", "tidy()", 0.5, job="gc"),
@@ -59,6 +69,17 @@ def test_collections_are_counted_in_steps_that_do_not_warm_up() -> None:
     assert promise("job.gc_pauses", run_of(phases, rank=rank)).likely > 80
     spared = rank | {"scalars": {"gc.seconds": 80 * 0.099 / 2}}
     assert promise("job.gc_pauses", run_of(phases, rank=spared)).likely < 2.1
+
+
+def test_a_phase_that_is_nearly_all_collection_goes_with_it() -> None:
+    """GIVEN a collector that takes nearly all of a phase THEN the rest of the phase, in which what it found
+    is freed, may go as well; beside other work it does not."""
+    phases = {"data": 0.0005, "forward": 0.0007, "backward": 0.0006, "between": 0.1463}
+    rank = {"steps": 100, "warmup_steps": 20, "scalars": {"gc.seconds": 80 * 0.143}}
+    found = promise("job.gc_pauses", run_of(phases, rank=rank))
+    assert found.low < 40 and found.likely > 70 and found.high > 150
+    mixed = phases | {"between": 0.2}
+    assert promise("job.gc_pauses", run_of(mixed, rank=rank)).likely < 4
 
 
 def test_a_checkpoint_is_also_what_is_done_to_its_file() -> None:

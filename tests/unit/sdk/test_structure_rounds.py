@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from sdk.structure.places import Place
 from sdk.structure.reader import Reader
+from sdk.structure.rounds import over_operations
 from sdk.structure.source import Function, read
 from tests.unit.sdk.watched import facts, line_of
 
@@ -217,6 +219,41 @@ def test_an_optimizers_step_with_a_closure_is_no_move(tmp_path: Path) -> None:
     effects = {one.node.lineno: one for one in reader.effects(source, train)}
     assert [effects[line].update for line in (5, 6, 7, 8)] == [True, True, True, False]
     assert [effects[line].moves for line in (5, 6, 7, 8)] == [False, False, False, True]
+
+
+SMOOTHED = """\
+import torch
+from torch import nn
+
+class Smooth(nn.Module):
+    def forward(self, x):
+        state, out = x[:, 0], []
+        for t in range(x.shape[1]):
+            state = 0.9 * state + 0.1 * x[:, t]
+            out.append(self.scale(state))
+        return torch.stack(out)
+
+model = Smooth()
+for x in batches:
+    loss = model(x).mean()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_a_loop_over_operations_may_be_in_a_modules_forward(tmp_path: Path) -> None:
+    """GIVEN a loop in a `forward` THEN its lines that call a module go over modules, the others over plain
+    operations; the call of the outer module is not one of its rounds."""
+    file = tmp_path / "smoothed.py"
+    file.write_text(SMOOTHED)
+
+    def found(line: str, calls: bool) -> bool:
+        inner = Place(str(file), line_of(SMOOTHED, line), "forward", calls)
+        outer = Place(str(file), line_of(SMOOTHED, "loss = model(x)"), "<module>", True)
+        return over_operations((inner, outer))
+
+    assert found("state = 0.9", False) and not found("out.append(", True)
+    assert not found("return torch.stack", False), "no loop but the one over the steps"
 
 
 DECODING = """\
