@@ -25,16 +25,16 @@ def batchable(flow: Flow, frames: Sequence[Place]) -> tuple[str, int] | None:
     What a library's environment does in a move is nothing to write otherwise."""
     if frames and _moves(flow.reader, frames[0]):
         return None
-    inside = _comprehended(frames)
-    if inside is not None:
-        file, node, rounds = inside
-        if node in flow.spine or _passes_on(flow.reader, file, node, rounds):
+    comprehended = _comprehended(frames)
+    if comprehended is not None:
+        source, node, rounds = comprehended
+        if node in flow.spine or _passes_on(flow.reader, source, node, rounds):
             return None
-        return file.file, rounds.lineno
-    source, loop = _innermost(frames)
-    if source is None or loop is None or loop in flow.spine or _carries(flow.reader, source, loop):
+        return source.file, rounds.lineno
+    where, loop = _innermost(frames)
+    if where is None or loop is None or loop in flow.spine or _carries(flow.reader, where, loop):
         return None
-    return source.file, loop.lineno
+    return where.file, loop.lineno
 
 
 def _moves(reader: Reader, place: Place) -> bool:

@@ -93,14 +93,21 @@ def check(run: RunContext) -> Advice | None:
 
 
 def _together(run: RunContext, *phases: str) -> list[Hotspot]:
-    """Loops whose rounds do not need one another: the heaviest line of each, with the share of all lines."""
+    """Loops whose rounds do not need one another: the heaviest line of each, with the share of all lines and
+    the most calls of one."""
     groups: dict[tuple[str, str, int], list[Hotspot]] = {}
     for spot in run.hotspots:
         if spot.phase in phases and spot.batchable:
             groups.setdefault((spot.phase, *spot.batchable), []).append(spot)
-    shares = [min(1.0, sum(spot.share for spot in lines)) for lines in groups.values()]
-    heaviest = [max(lines, key=lambda spot: spot.share) for lines in groups.values()]
-    return [replace(spot, share=share) for spot, share in zip(heaviest, shares, strict=True)]
+    return [
+        replace(
+            max(lines, key=lambda spot: spot.share),
+            share=min(1.0, sum(spot.share for spot in lines)),
+            calls=max(spot.calls or 0.0 for spot in lines) or None,
+            in_turn=False,  # the moves around it may be, but not its own rounds
+        )
+        for lines in groups.values()
+    ]
 
 
 def _gradients(run: RunContext) -> list[Hotspot]:

@@ -185,7 +185,9 @@ def test_a_policy_asked_for_one_environment_after_the_other_is_a_loop() -> None:
     assert found.speedup is not None and found.speedup.low < 3.0 < found.speedup.high
     assert found.remedy is not None and "one call of the model" in found.remedy.summary
     own = hot("rollout", "self.speed = 0.9 * self.speed + push", 0.8, line=12, calls=2400, **free)
-    worlds = first(run_of(phases, config={"hotspots": [own | {"function": "World.step"}]}, batch_size=None))
+    own |= {"function": "World.step", "in_turn": True, "calls": None}
+    counted = own | {"line": 14, "share": 0.1, "calls": 320}
+    worlds = first(run_of(phases, config={"hotspots": [own, counted]}, batch_size=None))
     assert worlds.id == "compute.python_loop" and worlds.remedy is not None
     assert "in arrays" in worlds.remedy.summary and "one call of the model" not in worlds.remedy.summary
     moves = [{**one, "batchable": None} for one in lines]
