@@ -193,9 +193,11 @@ def _beside(run: RunContext, spot: Hotspot) -> float:
 
 def _job(run: RunContext, spot: Hotspot, cost: float) -> Change:
     """What the loop costs, plus its share of backward: every operation is repeated there, if it was recorded
-    (a backward much shorter than the loop does not contain it)."""
+    (a backward much shorter than the loop does not contain it). A loop beside the forward pass, such as an
+    update by hand, has at most its part of all that can have been recorded."""
     savings = [Saving(spot.phase, cost, spot.place)]
-    backward, phase = run.seconds("backward"), run.seconds(spot.phase)
-    if spot.phase not in ("between", PLAYING) and phase > 0 and backward >= RECORDED * cost:
-        savings.append(Saving("backward", cost / phase * backward, spot.place))
+    backward = run.seconds("backward")
+    recorded = sum(run.seconds(phase) for phase in {spot.phase, *run.forward_phases} - {"backward"})
+    if spot.phase not in ("between", PLAYING) and recorded > 0 and backward >= RECORDED * cost:
+        savings.append(Saving("backward", cost / recorded * backward, spot.place))
     return Change(savings=tuple(savings))
