@@ -78,8 +78,8 @@ def check(run: RunContext) -> Advice | None:
     return Advice(
         title=f"Python loop: {spot.text} makes {units.whole(calls)} calls a step, {units.seconds(cost)} "
         f"({units.percent(cost / run.period)}{undone})",
-        remedy=f"Replace the loop around {spot.place}{_called(spot)} by one batched operation over all it "
-        f"goes through{_instead(run, spot)}.{_in_turn(run, spot)}",
+        remedy=f"{_replace(spot)} by one batched operation over all it goes through{_instead(run, spot)}."
+        f"{_in_turn(run, spot)}",
         effect="in_expectation" if spot.phase == PLAYING else "rounding",
         avoid="Leaving out rounds of the loop: each of them is part of the result.",
         evidence={"calls_per_step": calls, "loop_share": share, **hot_lines.evidence(run, spot)},
@@ -140,6 +140,13 @@ def _over_cells(run: RunContext, spot: Hotspot) -> bool:
     return spot.phase == "forward" and bool(_cells(run))
 
 
+def _replace(spot: Hotspot) -> str:
+    """Which loop: around a line, or somewhere in a function."""
+    if not spot.line:
+        return f"Replace the loop in {spot.short}{_called(spot)}"
+    return f"Replace the loop around {spot.place}{_called(spot)}"
+
+
 def _called(spot: Hotspot) -> str:
     """Where the loop itself is, if the line is in a function that the loop calls."""
     return f" (called at {spot.call.place})" if spot.call and spot.kind == "module" else ""
@@ -194,10 +201,12 @@ def _beside(run: RunContext, spot: Hotspot) -> float:
 def _job(run: RunContext, spot: Hotspot, cost: float) -> Change:
     """What the loop costs, plus its share of backward: every operation is repeated there, if it was recorded
     (a backward much shorter than the loop does not contain it). A loop beside the forward pass, such as an
-    update by hand, has at most its part of all that can have been recorded."""
+    update by hand, has at most its part of all that can have been recorded; one whose results carry no
+    gradient has none."""
     savings = [Saving(spot.phase, cost, spot.place)]
     backward = run.seconds("backward")
     recorded = sum(run.seconds(phase) for phase in {spot.phase, *run.forward_phases} - {"backward"})
-    if spot.phase not in ("between", PLAYING) and recorded > 0 and backward >= RECORDED * cost:
+    learns = spot.phase not in ("between", PLAYING) and not (spot.no_grad or spot.detached)
+    if learns and recorded > 0 and backward >= RECORDED * cost:
         savings.append(Saving("backward", cost / recorded * backward, spot.place))
     return Change(savings=tuple(savings))

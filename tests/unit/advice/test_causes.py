@@ -56,6 +56,7 @@ def test_lines_that_stand_together_in_the_loop_are_one_piece_of_code() -> None:
     ]
     found = first(run_of(LOOP | {"other": 0.009}, config={"hotspots": spots}))
     assert found.id == "compute.python_loop"
+    assert "the loop in `train` (train.py)" in found.remedy.summary, "no line has most of it"
     assert found.evidence["hot_share_of_phase"] > 0.65
 
 

@@ -50,3 +50,31 @@ def test_fingerprints_stand_for_values() -> None:
     assert fingerprint("a") is None and fingerprint([1, 2]) is None
     if numpy := sys.modules.get("numpy"):
         assert fingerprint(numpy.ones(5)) == fingerprint(numpy.ones(5)) != fingerprint(numpy.zeros(5))
+
+
+def test_functions_from_which_nothing_is_learnt() -> None:
+    """GIVEN functions that return indices, a loss, both, or no tensor THEN only from the first is nothing
+    learnt."""
+    weights = torch.ones(3, requires_grad=True)
+
+    def indices(step: int) -> Any:
+        return (weights * step).argmax(), 3
+
+    def loss(step: int) -> Any:
+        return weights.sum() * step
+
+    def both(step: int) -> Any:
+        return [indices(step)[0], loss(step)]
+
+    def nothing(step: int) -> Any:
+        return step
+
+    def detached(function: Callable[[int], Any]) -> bool:
+        returned = ReturnValues()
+        for step in range(3):
+            returned.returned(function.__code__, function(step))
+        code = function.__code__
+        return returned.detached(code.co_filename, code.co_firstlineno, code.co_name)
+
+    assert detached(indices)
+    assert not any(map(detached, (loss, both, nothing)))
