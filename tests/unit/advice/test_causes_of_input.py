@@ -191,6 +191,7 @@ def test_workers_that_validations_start_anew_are_part_of_the_cause() -> None:
     run = run_of(phases, config=config, rank={"loader": loader(**LOADED), "scalars": scalars | ends})
     found = first(run)
     assert found.id == "input.workers_restarted" and "validation, too" in found.remedy.summary
+    assert "for each validation: 60 and 60 times so far" in found.title
     run = run_of(phases, config=config, rank={"loader": loader(**LOADED), "scalars": scalars})
     (without,) = findings_of(snapshot_of(run), "input.workers_restarted") or (None,)
     assert found.speedup is not None and found.speedup.likely > 1.3
