@@ -80,7 +80,7 @@ def check(run: RunContext) -> Advice | None:
         f"({units.percent(cost / run.period)}{undone})",
         remedy=f"{_replace(spot)} by one batched operation over all it goes through{_instead(run, spot)}."
         f"{_in_turn(run, spot)}",
-        effect="in_expectation" if spot.phase == PLAYING else "rounding",
+        effect="in_expectation" if spot.phase == PLAYING or _draws(run, spot) else "rounding",
         avoid="Leaving out rounds of the loop: each of them is part of the result.",
         evidence={"calls_per_step": calls, "loop_share": share, **hot_lines.evidence(run, spot)},
         gain=Outcomes(
@@ -167,12 +167,20 @@ def _instead(run: RunContext, spot: Hotspot) -> str:
 
 def _in_turn(run: RunContext, spot: Hotspot) -> str:
     """What to do if rounds cannot be batched, where nobody knows; a recurrent layer has its own answer."""
-    if _over_cells(run, spot) or spot.phase == PLAYING or spot.derives:
+    if _over_cells(run, spot) or spot.phase == PLAYING or spot.derives or spot.batchable:
         return ""
     return (
         " If each round needs the one before it, as the moves of an agent do: go through several in "
         "parallel, or compute what is learnt from all rounds in one pass afterwards."
     )
+
+
+def _draws(run: RunContext, spot: Hotspot) -> bool:
+    """Whether the function draws at random, itself or in one it calls: a batched operation draws in another
+    order."""
+    beside = (one for one in run.hotspots if one.random and one.phase == spot.phase)
+    around = {name for one in beside for name in one.functions}
+    return spot.function != "<module>" and spot.functions[0] in around
 
 
 def _loops(run: RunContext, spot: Hotspot) -> bool:
