@@ -213,7 +213,10 @@ def _config(lead: Follower, workers: Sequence[Follower]) -> dict[str, Any]:
     spots = merged_hotspots(
         lead.config.get("hotspots"), [worker.config for worker in workers if worker.config.get("hotspots")]
     )
-    return {**lead.config, "hotspots": spots} if spots else lead.config
+    found: dict[str, Any] = {"hotspots": spots} if spots else {}
+    if any(worker.config.get("samples_drawn") is True for worker in workers):
+        found["samples_drawn"] = True
+    return {**lead.config, **found} if found else lead.config
 
 
 def _pids(trainers: Sequence[Follower], processes: Sequence[Process]) -> tuple[int, ...]:

@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ._random import states
+
 clock = time.monotonic_ns
 _CPU_EVERY = 4
 """Chosen: one timed batch in this many also reads the thread's CPU time."""
@@ -28,6 +30,7 @@ class FetchTimes:
         "batches",
         "collate",
         "cpu",
+        "drawn",
         "fetch",
         "indices",
         "pin",
@@ -43,6 +46,8 @@ class FetchTimes:
         self.cpu = 0.0
         """Share of the fetch during which the thread ran, excluding time queued for a core."""
         self.sampled_cpu = False
+        self.drawn: bool | None = None
+        """Whether making samples drew random numbers, in whatever code; None: not looked yet."""
 
     def add(self, fetch: int, collate: int, samples: int) -> None:
         """Add a batch; `fetch` excludes its collate."""
@@ -77,6 +82,8 @@ class FetchTimes:
             values["loader.getitem_s"] = self.fetch / self.samples / 1e9
         if self.sampled_cpu:
             values["loader.fetch_cpu_ratio"] = self.cpu
+        if self.drawn:
+            values["loader.samples_drawn"] = 1.0
         return values
 
 
@@ -110,9 +117,13 @@ class TimedCollate:
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self.function = function
         self.began = self.spent = 0
+        self.first: Callable[[], None] | None = None
+        """Called once the samples are made, before they are put together."""
 
     def __call__(self, samples: Any) -> Any:
         self.began = clock()
+        if self.first is not None:
+            self.first()
         batch = self.function(samples)
         self.spent = clock() - self.began
         return batch
@@ -140,6 +151,8 @@ class TimedFetcher:
         times = self._times
         if self._count % _EVERY and times.batches > ENOUGH and self._done is None:
             return self.fetcher.fetch(index)
+        if times.drawn is None:
+            self._look()
         before = _core_times() if times.batches % _CPU_EVERY == 0 else None
         self.collate.began = 0
         self.busy = True
@@ -160,6 +173,16 @@ class TimedFetcher:
         if self._done is not None:
             self._done(began, collate_began, ended, samples)
         return batch
+
+    def _look(self) -> None:
+        """Whether the samples of the next batch are drawn at random."""
+        had = states()
+
+        def compare() -> None:
+            self._times.drawn = states() != had
+            self.collate.first = None
+
+        self.collate.first = compare
 
     def _add_cpu(self, before: tuple[int, int], wall: int) -> None:
         ran, queued = (now - then for now, then in zip(_core_times(), before, strict=True))

@@ -94,6 +94,8 @@ class WorkerRecorder:
         record[ring.W_PHASES + COLLATE] = ended - collate
         self._last = ended
         self._writer.commit(record)
+        if self._times.drawn and not self._meta.get("config", {}).get("samples_drawn"):
+            self._tell(samples_drawn=True)
         self._writer.words[ring.H_LIVE] = ring.pack_live(WAIT, ended)
         self.spend(clock() - ended)
         if self._hotspots is not None:
@@ -123,8 +125,11 @@ class WorkerRecorder:
     def _publish(self, hotspots: Hotspots) -> None:
         spots = hotspots.evaluate().result()
         if spots:
-            self._meta["config"] = {"hotspots": redact_lines(spots)}
-            self._writer.write_meta(self._meta)
+            self._tell(hotspots=redact_lines(spots))
+
+    def _tell(self, **found: Any) -> None:
+        self._meta["config"] = {**self._meta.get("config", {}), **found}
+        self._writer.write_meta(self._meta)
 
 
 def watch(recorder: WorkerRecorder) -> None:

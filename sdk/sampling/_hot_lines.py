@@ -165,6 +165,9 @@ class HotLines:
     def _same(self, place: Place) -> bool:
         return self.return_values.constant(place.file, place.line, place.name)
 
+    def _detached(self, place: Place) -> bool:
+        return self.return_values.detached(place.file, place.line, place.name)
+
     def _calls(self, work: Any, file: str, line: int) -> int:
         """Calls per step from this line; from a loop of two lines, whose samples may single out its head,
         those of both."""
@@ -219,6 +222,7 @@ class HotLines:
             "over_operations": _over_operations(spot.main),
             "polls": apis.job(api) == "sleep" and _polls(work.flow, spot.main),
             "no_grad": any(lines.without_gradients(*one[:2]) for one in frames),
+            "detached": any(map(self._detached, spot.main.own[:-1])),
         }
         return found | {name: value for name, value in more.items() if value}
 

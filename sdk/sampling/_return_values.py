@@ -1,4 +1,5 @@
-"""User functions that return the same value in every step: a constant computed again and again.
+"""User functions that return the same value in every step: a constant computed again and again. And those
+from whose results nothing is learnt: they return tensors without gradients, such as the triplets to compare.
 
 Judged by what they return (a checksum of arrays and CPU tensors), so it works for functions that read globals
 as well as for those with arguments. Values on a device are not read: that would wait for it.
@@ -31,9 +32,14 @@ class ReturnValues:
         self._before: dict[CodeType, list[int | None]] = {}
         self._pairs: dict[CodeType, int] = {}
         self._changed: set[CodeType] = set()
+        self._learnt: dict[CodeType, bool] = {}
+        """Function that has returned tensors → whether one of them carried a gradient."""
 
     def returned(self, code: CodeType, value: Any) -> None:
         """A call has ended. A function that once returned something different is ignored."""
+        if not self._learnt.get(code):
+            for one in _tensors(value):
+                self._learnt[code] = self._learnt.get(code, False) or bool(one.requires_grad)
         if code in self._changed:
             return
         fingerprints = self._now.setdefault(code, [])
@@ -59,6 +65,19 @@ class ReturnValues:
             pairs >= LEAST_PAIRS and code not in self._changed and _holds(code, file, line, name)
             for code, pairs in self._pairs.items()
         )
+
+    def detached(self, file: str, line: int, name: str) -> bool:
+        """Whether the function around this line returned tensors, and never one with a gradient."""
+        return any(not learnt and _holds(code, file, line, name) for code, learnt in self._learnt.items())
+
+
+def _tensors(value: Any) -> list[Any]:
+    """The tensors that a function returns, by themselves or a few together."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return []
+    parts = value if isinstance(value, tuple | list) else (value,)
+    return [one for one in parts[:_FEW] if isinstance(one, torch.Tensor)]
 
 
 def _holds(code: CodeType, file: str, line: int, name: str) -> bool:

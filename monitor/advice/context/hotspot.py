@@ -64,6 +64,8 @@ class Hotspot:
     """In a forward pass, and computed only from values that never change between steps."""
     no_grad: bool = False
     """Under `no_grad`: nothing is learnt from it."""
+    detached: bool = False
+    """In a function that the loop or the model calls and that returns tensors without gradients only."""
     job: str = ""
     """What the library function it calls does, if known: "log", "sleep"."""
     api: str = ""
@@ -174,6 +176,7 @@ def hotspot(item: Any) -> Hotspot | None:
         orders=item.get("orders") is True,
         fixed=item.get("fixed") is True,
         no_grad=item.get("no_grad") is True,
+        detached=item.get("detached") is True,
         job=str(item.get("job") or "")[:40],
         api=str(item.get("api") or "")[:80],
         blocking=item.get("blocking") is True,

@@ -137,7 +137,16 @@ def random_samples(run: RunContext) -> bool:
     """Whether most of the work per sample is random augmentation, which cannot simply be cached. A sampler
     draws only in which order samples come."""
     lines = [spot for spot in run.hotspots if spot.phase in LOADER_PHASES and spot.in_data_set]
+    if not lines:
+        return _drawn_in_a_library(run)
     return _mostly_drawn([spot for spot in lines if not made_by(run, spot, "sampler")])
+
+
+def _drawn_in_a_library(run: RunContext) -> bool:
+    """Samples made without a line of the user's, by a library's data set and its transforms, used a random
+    generator. What a stream draws may be its order only."""
+    seen = run.setting("samples_drawn") is True or run.scalar("loader.samples_drawn") == 1.0
+    return seen and run.setting("loader", "iterable") is not True
 
 
 def shuffled(run: RunContext) -> Hotspot | None:

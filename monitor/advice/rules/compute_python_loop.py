@@ -79,9 +79,9 @@ def check(run: RunContext) -> Advice | None:
     return Advice(
         title=f"Python loop: {spot.text} makes {units.whole(calls)} calls a step, {units.seconds(cost)} "
         f"({units.percent(cost / run.period)}{undone})",
-        remedy=f"Replace the loop around {spot.place}{_called(spot)} by one batched operation over all it "
-        f"goes through{_instead(run, spot)}.{_in_turn(run, spot)}",
-        effect="in_expectation" if spot.phase == PLAYING else "rounding",
+        remedy=f"{_replace(spot)} by one batched operation over all it goes through{_instead(run, spot)}."
+        f"{_in_turn(run, spot)}",
+        effect="in_expectation" if spot.phase == PLAYING or _draws(run, spot) else "rounding",
         avoid="Leaving out rounds of the loop: each of them is part of the result.",
         evidence={"calls_per_step": calls, "loop_share": share, **hot_lines.evidence(run, spot)},
         gain=Outcomes(
@@ -153,6 +153,13 @@ def _over_cells(run: RunContext, spot: Hotspot) -> bool:
     return spot.phase == "forward" and bool(_cells(run))
 
 
+def _replace(spot: Hotspot) -> str:
+    """Which loop: around a line, or somewhere in a function."""
+    if not spot.line:
+        return f"Replace the loop in {spot.short}{_called(spot)}"
+    return f"Replace the loop around {spot.place}{_called(spot)}"
+
+
 def _called(spot: Hotspot) -> str:
     """Where the loop itself is, if the line is in a function that the loop calls."""
     return f" (called at {spot.call.place})" if spot.call and _over_modules(spot) else ""
@@ -183,12 +190,20 @@ def _asks_model(run: RunContext, spot: Hotspot) -> bool:
 
 def _in_turn(run: RunContext, spot: Hotspot) -> str:
     """What to do if rounds cannot be batched, where nobody knows; a recurrent layer has its own answer."""
-    if _over_cells(run, spot) or spot.phase == PLAYING or spot.derives:
+    if _over_cells(run, spot) or spot.phase == PLAYING or spot.derives or spot.batchable:
         return ""
     return (
         " If each round needs the one before it, as the moves of an agent do: go through several in "
         "parallel, or compute what is learnt from all rounds in one pass afterwards."
     )
+
+
+def _draws(run: RunContext, spot: Hotspot) -> bool:
+    """Whether the function draws at random, itself or in one it calls: a batched operation draws in another
+    order."""
+    beside = (one for one in run.hotspots if one.random and one.phase == spot.phase)
+    around = {name for one in beside for name in one.functions}
+    return spot.function != "<module>" and spot.functions[0] in around
 
 
 def _loops(run: RunContext, spot: Hotspot) -> bool:
@@ -216,9 +231,13 @@ def _beside(run: RunContext, spot: Hotspot) -> float:
 
 def _job(run: RunContext, spot: Hotspot, cost: float) -> Change:
     """What the loop costs, plus its share of backward: every operation is repeated there, if it was recorded
-    (a backward much shorter than the loop does not contain it)."""
+    (a backward much shorter than the loop does not contain it). A loop beside the forward pass, such as an
+    update by hand, has at most its part of all that can have been recorded; one whose results carry no
+    gradient has none."""
     savings = [Saving(spot.phase, cost, spot.place)]
-    backward, phase = run.seconds("backward"), run.seconds(spot.phase)
-    if spot.phase not in ("between", PLAYING) and phase > 0 and backward >= RECORDED * cost:
-        savings.append(Saving("backward", cost / phase * backward, spot.place))
+    backward = run.seconds("backward")
+    recorded = sum(run.seconds(phase) for phase in {spot.phase, *run.forward_phases} - {"backward"})
+    learns = spot.phase not in ("between", PLAYING) and not (spot.no_grad or spot.detached)
+    if learns and recorded > 0 and backward >= RECORDED * cost:
+        savings.append(Saving("backward", cost / recorded * backward, spot.place))
     return Change(savings=tuple(savings))

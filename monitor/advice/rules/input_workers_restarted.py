@@ -60,8 +60,7 @@ def check(run: RunContext) -> Advice | None:
     length = run.lead.steps / epochs
     share = sum(one.seconds for one in _saved(run, per_step, length, 1.0).savings) / run.model.period
     return Advice(
-        title=f"Workers restarted every {_often(length)}: {epochs} times {workers} workers so far, "
-        f"{run.of_time(share)}",
+        title=f"Workers restarted {_when(run, length, epochs, workers)}, {run.of_time(share)}",
         remedy=_remedy(run, length),
         change="" if length < EACH_STEP else loading.with_workers(run, workers),
         knobs={"loader.persistent_workers": "on"},
@@ -82,7 +81,7 @@ def check(run: RunContext) -> Advice | None:
             lambda part: _saved(run, per_step, length, part)
         ),
         share=share,
-        because=f"about {units.seconds(start)} at each of {epochs} starts",
+        because=f"about {units.seconds(start)} at each of {epochs} starts{_beside(run)}",
     )
 
 
@@ -141,6 +140,20 @@ def _asked_outside(run: RunContext) -> float:
         return 0.0
     same = [spot for spot in run.hotspots if (spot.file, spot.line) == (line.file, line.line)]
     return sum(run.hot_seconds(spot) for spot in same if spot.phase == "other")
+
+
+def _when(run: RunContext, length: float, epochs: int, workers: int) -> str:
+    """How often; those of validations are counted by themselves, as there are often more of them."""
+    often = _often(length)
+    if length < EACH_STEP or not _evaluating(run):
+        return f"every {often}: {epochs} times {workers} workers so far"
+    starts = units.whole(run.scalar("loader.evaluation_starts") or 0.0)
+    return f"every {often} and for each validation: {epochs} and {starts} times so far"
+
+
+def _beside(run: RunContext) -> str:
+    each = run.scalar("loader.evaluation_start_s") if _evaluating(run) else None
+    return f", {units.seconds(each)} at each for a validation" if each else ""
 
 
 def _often(length: float) -> str:

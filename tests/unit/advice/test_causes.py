@@ -56,6 +56,7 @@ def test_lines_that_stand_together_in_the_loop_are_one_piece_of_code() -> None:
     ]
     found = first(run_of(LOOP | {"other": 0.009}, config={"hotspots": spots}))
     assert found.id == "compute.python_loop"
+    assert "the loop in `train` (train.py)" in found.remedy.summary, "no line has most of it"
     assert found.evidence["hot_share_of_phase"] > 0.65
 
 
@@ -80,6 +81,20 @@ def test_a_loop_is_judged_by_the_lines_that_are_known_and_by_most_of_them() -> N
 
     assert found(in_turn=0.2) == "compute.python_loop"
     assert found(in_turn=0.5) != "compute.python_loop"
+
+
+def test_a_loop_that_draws_is_the_same_in_expectation_only() -> None:
+    """GIVEN a loop that chooses samples to compare, whose rounds need no earlier one WHEN a function it calls
+    draws THEN all at once draws others."""
+    free = {"function": "Pairs.choose", "batchable": ["pairs.py", 6]}
+    loop = hot("forward", "far = distances[i] + margin", 0.6, calls=400, **free)
+    pick = hot("forward", "return choice(far)", 0.1, line=3, calls=400, function="pick")
+    pick["callers"] = [{"function": "Pairs.choose", "file": "pairs.py", "line": 7}]
+    run = LOOP | {"forward": 0.012}
+    for drawn, effect in ((False, "rounding"), (True, "in_expectation")):
+        found = first(run_of(run, config={"hotspots": [loop, pick | {"random": drawn}]}))
+        assert found.id == "compute.python_loop" and found.remedy.effect == effect
+        assert "If each round needs the one before" not in found.remedy.summary
 
 
 def test_a_cluster_of_stalls_is_no_period() -> None:

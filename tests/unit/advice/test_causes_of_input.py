@@ -51,6 +51,23 @@ def test_what_a_whole_batch_saves_is_the_fixed_cost_of_operations() -> None:
     assert gains[0] is None and gains[1] and gains[2] and gains[1] < gains[2]
 
 
+def test_what_a_library_draws_for_a_sample_is_not_to_be_kept() -> None:
+    """GIVEN a library's data set and transforms, so that no line of the user's makes samples WHEN making them
+    used a random generator, in the loop or in a worker THEN nothing is said of keeping them; a stream may
+    have drawn its order only."""
+    asks = hot("data", "for x, y in loader:", function="train", head=True)
+
+    def said(workers: int, *, worker_drew: bool = False, drew: float = 0.0, **loading: Any) -> list[str]:
+        config = loader_config(workers, **loading) | {"hotspots": [asks], "samples_drawn": worker_drew}
+        rank = {"loader": loader(**LOADED), "scalars": {"loader.samples_drawn": drew}}
+        return [one.id for one in findings(run_of(STARVED, config=config, rank=rank))]
+
+    assert "input.slow_getitem" in said(0) and "input.slow_getitem" in said(2)
+    assert said(0, drew=1.0)[0] == "input.no_workers"
+    assert "input.slow_getitem" not in said(2, worker_drew=True)
+    assert "input.slow_getitem" in said(0, drew=1.0, iterable=True)
+
+
 def test_what_is_not_random_in_a_sample_is_still_to_be_cached() -> None:
     spots = [
         hot("fetch", "img = decode(blob)", 0.85, function="Rows.decode"),
@@ -225,6 +242,7 @@ def test_workers_that_validations_start_anew_are_part_of_the_cause() -> None:
     run = run_of(phases, config=config, rank={"loader": loader(**LOADED), "scalars": scalars | ends})
     found = first(run)
     assert found.id == "input.workers_restarted" and "validation, too" in found.remedy.summary
+    assert "for each validation: 60 and 60 times so far" in found.title
     run = run_of(phases, config=config, rank={"loader": loader(**LOADED), "scalars": scalars})
     (without,) = findings_of(snapshot_of(run), "input.workers_restarted") or (None,)
     assert found.speedup is not None and found.speedup.likely > 1.3

@@ -13,7 +13,16 @@ from monitor.advice.judging import judge_run
 from monitor.model.finding import Speedup
 from monitor.model.policy import DEFAULT_POLICY
 from monitor.model.run import Run
-from tests.unit.advice.build import hot, loader, loader_config, piece, rank_of, run_of, snapshot_of
+from tests.unit.advice.build import (
+    findings,
+    hot,
+    loader,
+    loader_config,
+    piece,
+    rank_of,
+    run_of,
+    snapshot_of,
+)
 
 
 def promise(id: str, run: Run) -> Speedup:
@@ -50,6 +59,23 @@ def test_a_loop_over_operations_in_a_module_is_none_over_modules() -> None:
     modules = promise("compute.python_loop", run_with(phases, line))
     operations = promise("compute.python_loop", run_with(phases, line | {"over_operations": True}))
     assert modules.high < 5.3 < operations.high and modules.likely < operations.likely < 5.0
+
+
+def test_a_loop_whose_results_carry_no_gradient_has_no_part_of_backward() -> None:
+    """GIVEN a loop in the loss that chooses which samples to compare THEN backward does not repeat it."""
+    phases = {"forward": 0.02, "backward": 0.01, "optimizer": 0.001}
+    for fact in ("detached", "no_grad"):
+        line = hot("forward", "losses = near - far[i]", 0.6, calls=400.0, function="choose", **{fact: True})
+        assert promise("compute.python_loop", run_with(phases, line)).high <= 0.031 / 0.011
+
+
+def test_a_loop_beside_the_forward_pass_has_little_of_backward() -> None:
+    """GIVEN an update by hand, parameter by parameter, after backward WHEN it takes most of what is beside
+    the forward pass THEN backward is the forward pass's, and the loop is not worth a word."""
+    update = hot("other", "for p in model.parameters():", 0.6, calls=23.0, function="train")
+    phases = {"forward": 0.0056, "backward": 0.0059, "other": 0.0003}
+    assert "compute.python_loop" not in [one.id for one in findings(run_with(phases, update))]
+    assert promise("compute.python_loop", run_with(phases | {"other": 0.006}, update)).likely < 2.2
 
 
 def test_a_collection_seen_at_the_head_of_the_loop_is_a_collection() -> None:

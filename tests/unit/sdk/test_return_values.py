@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sdk.sampling._hot_lines import HotLines, Sample
 from sdk.sampling._return_values import ReturnValues, fingerprint
+from sdk.structure.places import Place
+from sdk.structure.source import forget
 
 torch = pytest.importorskip("torch")
 
@@ -50,3 +54,70 @@ def test_fingerprints_stand_for_values() -> None:
     assert fingerprint("a") is None and fingerprint([1, 2]) is None
     if numpy := sys.modules.get("numpy"):
         assert fingerprint(numpy.ones(5)) == fingerprint(numpy.ones(5)) != fingerprint(numpy.zeros(5))
+
+
+def test_functions_from_which_nothing_is_learnt() -> None:
+    """GIVEN functions that return indices, a loss, both, or no tensor THEN only from the first is nothing
+    learnt."""
+    weights = torch.ones(3, requires_grad=True)
+
+    def indices(step: int) -> Any:
+        return (weights * step).argmax(), 3
+
+    def loss(step: int) -> Any:
+        return weights.sum() * step
+
+    def both(step: int) -> Any:
+        return [indices(step)[0], loss(step)]
+
+    def nothing(step: int) -> Any:
+        return step
+
+    def detached(function: Callable[[int], Any]) -> bool:
+        returned = ReturnValues()
+        for step in range(3):
+            returned.returned(function.__code__, function(step))
+        code = function.__code__
+        return returned.detached(code.co_filename, code.co_firstlineno, code.co_name)
+
+    assert detached(indices)
+    assert not any(map(detached, (loss, both, nothing)))
+
+
+SCRIPT = """\
+def choose(rows):
+    for row in rows:
+        found = row.argmax()
+    return found
+
+def cost(rows):
+    near = choose(rows)
+    return rows[near].sum()
+
+def train(rows, optimizer):
+    for step in range(9):
+        loss = cost(rows)
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def test_lines_of_functions_from_which_nothing_is_learnt(tmp_path: Path) -> None:
+    """GIVEN a loss that calls a function which returns an index THEN that function's lines are detached, the
+    loss's own are not, nor are those of a loop that returns nothing."""
+    file = tmp_path / "pairs.py"
+    file.write_text(SCRIPT)
+    names: dict[str, Any] = {}
+    exec(compile(SCRIPT, str(file), "exec"), names)
+    weights = torch.ones(2, 3, requires_grad=True)
+    lines = HotLines()
+    for name in ("choose", "cost"):
+        lines.return_values.returned(names[name].__code__, names[name](weights))
+    stack = [Place(str(file), at, name) for at, name in ((3, "choose"), (7, "cost"), (12, "train"))]
+    back = Place(str(file), 13, "train")
+    for _ in range(8):
+        lines.count([Sample("forward", tuple(stack[at:]), 10**6, 10**6) for at in (0, 1)])
+        lines.count([Sample("backward", (back,), 10**6, 10**6)])
+    forget()
+    spots = {one["line"]: one for one in lines.evaluate()["hotspots"]}
+    assert spots[3]["detached"] is True and "detached" not in spots[7]
