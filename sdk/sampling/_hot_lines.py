@@ -217,6 +217,7 @@ class HotLines:
             "fixed": lines.fixed(*place[:2]),
             "derives": lines.derives(*place[:2]),
             "batchable": _batchable(work.flow, spot.main),
+            "within_turns": _within_turns(work.flow, spot.main),
             "in_turn": _in_turn(work.flow, spot.main),
             "once": _once(work.flow, spot.main),
             "over_operations": _over_operations(spot.main),
@@ -279,6 +280,13 @@ def _batchable(flow: Any, path: Path) -> tuple[str, int] | None:
 
     found = batchable(flow, path.sure)
     return (short_path(found[0]), found[1]) if found else None
+
+
+def _within_turns(flow: Any, path: Path) -> bool:
+    """Whether that loop is in another whose rounds need one another."""
+    from ..structure.rounds import within_turns
+
+    return within_turns(flow, path.sure)
 
 
 def _in_turn(flow: Any, path: Path) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 from .effects import Effect
 from .flow import Flow
@@ -35,6 +36,17 @@ def batchable(flow: Flow, frames: Sequence[Place]) -> tuple[str, int] | None:
     if where is None or loop is None or loop in flow.spine or _carries(flow.reader, where, loop):
         return None
     return where.file, loop.lineno
+
+
+def within_turns(flow: Flow, frames: Sequence[Place]) -> bool:
+    """Whether the loop that could be done at once is in another whose rounds go in turn: one round of it is
+    left for each of those."""
+    found = batchable(flow, frames)
+    return found is not None and any(
+        _takes_turns(flow, *one)
+        for one in takewhile(lambda one: one[1] not in flow.spine, _outward(frames))
+        if (one[0].file, one[1].lineno) != found
+    )
 
 
 def _moves(reader: Reader, place: Place) -> bool:
@@ -89,9 +101,12 @@ def in_turn(flow: Flow, frames: Sequence[Place]) -> bool:
     reads its own last word, an integrator the state it has come to. A statement that only continues its own
     value does not count: a sum can be taken at once, and a recurrent layer takes the whole sequence. Nor do
     others of the same loop: what is worked out for each round by itself can be worked out for all."""
-    source, loop, node = _around(frames)
-    if source is None or loop is None or node is None or loop in flow.spine:
-        return False
+    around = next(_outward(frames), None)
+    return around is not None and around[1] not in flow.spine and _takes_turns(flow, *around)
+
+
+def _takes_turns(flow: Flow, source: Source, loop: Loop, node: ast.stmt) -> bool:
+    """The same for a loop and a statement in it."""
     reader, scope = flow.reader, source.scope(loop)
     inside = set(ast.walk(loop)) - {loop}
     around = [one for one in source.outward(node) if one in inside and isinstance(one, ast.If | ast.While)]
@@ -159,13 +174,16 @@ def polls(flow: Flow, frames: Sequence[Place]) -> bool:
 def once(flow: Flow, frames: Sequence[Place]) -> bool:
     """Whether the user's code surely runs a line once wherever it is called from: no loop, comprehension or
     call of itself lies between it and the loop over the steps. Many calls are then many places."""
-    called: set[tuple[str, str]] = set()
+    called: set[tuple[Scope, str]] = set()
     for place in frames:
         source = read(place.file)
         node = source.statement_at(place.line) if source else None
-        if source is None or node is None or place[::2] in called or _repeats(flow.reader, source, node):
+        if source is None or node is None or _repeats(flow.reader, source, node):
             return False
-        called.add(place[::2])
+        function = source.scope_at(place.line), place.name  # every module has a `forward`
+        if function in called:
+            return False
+        called.add(function)
         loops = [one for one in (node, *source.loops(node)) if isinstance(one, Loop)]
         if loops:
             return all(one in flow.spine for one in loops)
@@ -198,19 +216,16 @@ def over_operations(frames: Sequence[Place]) -> bool:
 
 def _innermost(frames: Sequence[Place]) -> tuple[Source | None, Loop | None]:
     """The innermost loop around a stack, innermost call first."""
-    source, loop, _ = _around(frames)
-    return source, loop
+    return next(((source, loop) for source, loop, _ in _outward(frames)), (None, None))
 
 
-def _around(frames: Sequence[Place]) -> tuple[Source | None, Loop | None, ast.stmt | None]:
-    """That loop, and the statement in it that the stack goes through."""
+def _outward(frames: Sequence[Place]) -> Iterator[tuple[Source, Loop, ast.stmt]]:
+    """The loops around a stack, the innermost first, and the statement in each that it goes through."""
     for place in frames:
         source = read(place.file)
         node = source.statement_at(place.line) if source else None
-        loops = source.loops(node) if source is not None and node is not None else []
-        if loops:
-            return source, loops[0], node
-    return None, None, None
+        if source is not None and node is not None:
+            yield from ((source, one, node) for one in source.loops(node))
 
 
 def _effects(reader: Reader, source: Source, loop: Loop) -> list[Effect]:

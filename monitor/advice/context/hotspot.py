@@ -84,6 +84,8 @@ class Hotspot:
     """It sleeps in a `while` loop until something has happened elsewhere."""
     batchable: tuple[str, int] | None = None
     """(file, line) of the loop around it, if no round of that loop needs an earlier one."""
+    within_turns: bool = False
+    """That loop is in another whose rounds need one another."""
     in_turn: bool = False
     """Its loop's rounds begin with what the one before has ended with: a decoder that reads its own words."""
 
@@ -185,6 +187,7 @@ def hotspot(item: Any) -> Hotspot | None:
         removable=item.get("removable") is True,
         piece=_piece(item.get("piece")),
         batchable=_piece(item.get("batchable")),
+        within_turns=item.get("within_turns") is True,
         in_turn=item.get("in_turn") is True,
         derives=item.get("derives") is True,
         once=item.get("once") is True,

@@ -25,9 +25,10 @@ PHASES = ("forward", "other", "between")
 PLAYING = "rollout"
 """Where an agent plays. Its moves follow one another, so there only a loop whose rounds need no earlier one
 counts, as over environments side by side."""
-PLAYED_SAVED = Bounds(low=0.6, likely=0.85, high=0.97)
-"""Share of such a loop that is saved: 1 - 1 / n of n rounds, of which there are 3 to 30 or so. Judgement; of
-the environments' own moves, tried by hand in NumPy: 0.59 for 4 of them, 0.88 for 16, 0.96 for 64."""
+INNER_SAVED = Bounds(low=0.6, likely=0.85, high=0.97)
+"""Share that is saved of a loop inside one that stays, as over environments within moves or tags within
+words: 1 - 1 / n of n rounds, of which there are 3 to 30 or so. Judgement; of environments' own moves, tried
+by hand in NumPy: 0.59 for 4 of them, 0.88 for 16, 0.96 for 64."""
 LEAST_CALLS = 16
 """Judgement: with fewer calls per step it is not a loop worth batching."""
 LONGEST_CALL = 300e-6
@@ -63,7 +64,8 @@ FEWER = 0.5
 )
 def check(run: RunContext) -> Advice | None:
     found = hot_lines.blocks(run, *PHASES)
-    found = [spot for spot in (*found, *_together(run, PLAYING)) if _loops(run, spot)] + _gradients(run)
+    found += [*_together(run, PLAYING), *(spot for spot in _together(run, *PHASES) if spot.over_operations)]
+    found = [spot for spot in found if _loops(run, spot)] + _gradients(run)
     spot = max(found, key=run.hot_seconds, default=None)
     if spot is None or run.period is None:
         return None
@@ -128,8 +130,8 @@ def _gradients(run: RunContext) -> list[Hotspot]:
 
 def _gone(run: RunContext, spot: Hotspot, calls: float) -> Bounds:
     """Share of the loop's time that is saved."""
-    if spot.phase == PLAYING:
-        return PLAYED_SAVED
+    if spot.phase == PLAYING or spot.within_turns:
+        return INNER_SAVED
     if _over_modules(spot) or _over_cells(run, spot):
         return GRU_SAVED if _cells(run) == {"GRUCell"} and not run.has_cuda else FUSED_SAVED
     likely = 1.0 - 1.0 / (1.0 + calls / LEFT_CALLS)
@@ -223,7 +225,10 @@ def _beside(run: RunContext, spot: Hotspot) -> float:
     others = sum(
         one.share
         for one in run.hotspots
-        if one.phase == spot.phase and one.function != spot.function and not hot_lines.passes(run, one)
+        if one.phase == spot.phase
+        and one.function != spot.function
+        and not (spot.batchable and one.batchable == spot.batchable)
+        and not hot_lines.passes(run, one)
     )
     passes = model_seconds(run) if spot.phase != PLAYING else None
     return run.seconds(spot.phase) * others + 2.0 * passes if passes is not None else float("inf")

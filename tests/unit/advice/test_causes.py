@@ -97,6 +97,22 @@ def test_a_loop_that_draws_is_the_same_in_expectation_only() -> None:
         assert "If each round needs the one before" not in found.remedy.summary
 
 
+def test_a_loop_has_what_it_calls_and_leaves_a_round_of_it_for_each_round_around_it() -> None:
+    """GIVEN a loop over tags whose operations are in two functions THEN it is as heavy as both; within a loop
+    over words that hand on their state, more of it is left."""
+
+    def found(**around: bool) -> Finding:
+        free = {"batchable": ["crf.py", 6], "over_operations": True, "calls": 400} | around
+        step = hot("forward", "found.append(likely(state + moves[tag]))", 0.45, function="sums", **free)
+        sums = hot("forward", "return torch.logsumexp(row, 0)", 0.4, line=3, function="likely", **free)
+        return first(run_of(LOOP | {"forward": 0.012}, config={"hotspots": [step, sums]}))
+
+    alone, inner = found(), found(within_turns=True)
+    assert alone.id == inner.id == "compute.python_loop"
+    assert alone.evidence["hot_share_of_phase"] == inner.evidence["hot_share_of_phase"] == 0.85
+    assert alone.speedup.likely > 1.2 * inner.speedup.likely > 1.2
+
+
 def test_a_cluster_of_stalls_is_no_period() -> None:
     cluster = Stall("backward", 6, 3.5, 0.22, every_steps=2.0, mean_seconds=0.59)
     run = run_of(stalls=(cluster,))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from sdk.structure.places import Place
 from sdk.structure.rounds import over_operations
@@ -147,6 +148,10 @@ class Critic(nn.Module):
     def tree(self, node):
         return torch.relu(self.mid(sum(map(self.tree, node.children))))
 
+class Both(nn.Module):
+    def forward(self, x, a):
+        return self.left(x, a) + self.right(x, a)
+
 def pair(critic, x, a):
     return critic(x, a) + critic(x, -a)
 
@@ -157,6 +162,7 @@ for epoch in range(3):
     for x, a in batches:
         loss = pair(first, x, a) + pair(second, x, a)
         loss = loss + each(first, x, a) + first.tree(a)
+        loss = loss + both(x, a)
         for x in a:
             loss = loss + pair(first, x, x)
         loss.backward()
@@ -165,8 +171,9 @@ for epoch in range(3):
 
 
 def test_what_is_called_from_many_places_is_no_loop(tmp_path: Path) -> None:
-    """GIVEN two critics that are asked twice in every step THEN their many calls are no loop; where a
-    comprehension, a loop or a call of itself lies between, they may be one."""
+    """GIVEN two critics that are asked twice in every step THEN their many calls are no loop, nor are those
+    of a module by another, though both have a `forward`; where a comprehension, a loop or a call of itself
+    lies between, they may be one."""
     file = tmp_path / "critics.py"
     file.write_text(TWICE)
 
@@ -176,10 +183,62 @@ def test_what_is_called_from_many_places_is_no_loop(tmp_path: Path) -> None:
 
     forward = "return self.out("
     assert once(forward, "return critic(x, a) +", "loss = pair(first, x, a)")
+    assert once(forward, "return self.left(", "loss + both(x, a)")
     assert not once(forward, "return sum(critic", "loss = loss + each(")
     assert not once(forward, "return critic(x, a) +", "loss + pair(first, x, x)")
     assert not once("self.mid(sum(map", "loss = loss + each(")
     assert not once(forward, "return critic(x, a) +"), "who calls it is not known"
+
+
+TAGGED = """\
+import torch
+from torch import nn
+
+class Tagger(nn.Module):
+    def likely(self, row):
+        return torch.logsumexp(row, dim=0)
+
+    def forward(self, words):
+        state = torch.zeros(self.tags)
+        for word in words:
+            found = []
+            for tag in range(self.tags):
+                found.append(self.likely(state + self.moves[tag] + word[tag]))
+            state = torch.stack(found)
+        return self.likely(state)
+
+def apart(rows, others, weights):
+    total = 0.0
+    for row in rows:
+        near = []
+        for other in others:
+            near.append((row - other).square().sum())
+        total = total + torch.stack(near).min() * weights
+    return total
+
+for words in sentences:
+    loss = -tagger(words) + apart(words, words, weights)
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_a_loop_that_can_be_done_at_once_may_be_in_one_that_goes_in_turn(tmp_path: Path) -> None:
+    """GIVEN a loop over tags in one over words that hands on its state THEN one round of it is left for each
+    word, and so for what it calls; where the outer loop only adds up, nothing is left of either."""
+    file = tmp_path / "tagger.py"
+    file.write_text(TAGGED)
+
+    def loop(*fragments: str) -> tuple[Any, bool]:
+        found = facts(file, ("forward", *fragments))["hotspots"]
+        spot = next(one for one in found if one["phase"] == "forward")
+        return spot.get("batchable"), spot.get("within_turns", False)
+
+    tags = (str(file), line_of(TAGGED, "for tag in"))
+    step, called = "found.append(", "loss = -tagger(words)"
+    assert loop(step, called) == (tags, True)
+    assert loop("return torch.logsumexp", step, called) == (tags, True)
+    assert loop("near.append(", called) == ((str(file), line_of(TAGGED, "for other in")), False)
 
 
 PASSED = """\
