@@ -11,6 +11,7 @@ Gain: most of the loop's time, depending on how often it runs.
 from __future__ import annotations
 
 from dataclasses import replace
+from os.path import basename
 
 from monitor.advice.context.hotspot import Hotspot
 from monitor.advice.context.run import RunContext
@@ -156,7 +157,10 @@ def _over_cells(run: RunContext, spot: Hotspot) -> bool:
 
 
 def _replace(spot: Hotspot) -> str:
-    """Which loop: around a line, or somewhere in a function."""
+    """Which loop: the one that is known, around a line, or somewhere in a function."""
+    if spot.batchable:
+        file, line = spot.batchable
+        return f"Replace the loop at {basename(file)}:{line}"
     if not spot.line:
         return f"Replace the loop in {spot.short}{_called(spot)}"
     return f"Replace the loop around {spot.place}{_called(spot)}"

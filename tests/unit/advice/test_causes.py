@@ -110,6 +110,7 @@ def test_a_loop_has_what_it_calls_and_leaves_a_round_of_it_for_each_round_around
     alone, inner = found(), found(within_turns=True)
     assert alone.id == inner.id == "compute.python_loop"
     assert alone.evidence["hot_share_of_phase"] == inner.evidence["hot_share_of_phase"] == 0.85
+    assert alone.remedy is not None and "Replace the loop at crf.py:6 by" in alone.remedy.summary
     assert alone.speedup is not None and inner.speedup is not None
     assert alone.speedup.likely > 1.2 * inner.speedup.likely > 1.2
 
