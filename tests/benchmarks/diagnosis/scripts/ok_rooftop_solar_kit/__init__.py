@@ -1,0 +1,1 @@
+"""Data, model and experiment of the solar forecast."""

@@ -1,0 +1,1 @@
+"""Speech to letters: tasks, models, criterions, a trainer."""

@@ -1,0 +1,1 @@
+"""A knowledge graph of trade, its embedding, and the training."""
