@@ -58,6 +58,10 @@ def _any(script: str, cause: str, *ids: str) -> Case:
     return Case(script, cause, ids)
 
 
+def _new(script: str, cause: str, *ids: str) -> Case:
+    return Case(script, cause, ids, fresh=True)
+
+
 FOURTH_HEALTHY = (
     "ok_autoencoder", "ok_policy", "ok_distill", "ok_clipped", "ok_workers", "ok_validated", "ok_contrastive",
     "ok_unet",
@@ -168,6 +172,21 @@ notebook, a stream of JSON lines, figures; healthy ones with a cached decoder, a
 offline flights, neighbours drawn, few labels. gpumon was not run on them while they were written, and one
 cause, gradients of weights that no optimizer has, has no rule. Rules were changed for some after it."""
 
-CASES = (*MORE_LIBRARIES, *EIGHTH, *SEVENTH, *SIXTH, *FIFTH, *FOURTH, *LIBRARIES, *OLD)
+NINTH_HEALTHY = ("ok_reef_diver", "ok_four_in_line", "ok_helpdesk", "ok_shock_wave", "ok_rooftop_solar")
+NINTH = (
+    _new("spice_routes", "negatives drawn one by one", "input.slow_getitem"),
+    _new("field_notes", "CRF sentence by sentence", "compute.python_loop"),
+    _new("pantry_words", "scores nobody reads", "compute.user_code"),
+    _new("evening_feed", "a backward for each of four losses", "compute.user_code"),
+    _new("kart_racer", "lists of arrays to tensors", "compute.user_code", "compute.python_loop"),
+    _new("radio_calls", "error rates every step", "compute.metrics_every_step"),
+    _new("ballad_tuner", "batches of 1, accumulated 16 times", "compute.small_batch"),
+    *(_new(script, "") for script in NINTH_HEALTHY),
+)
+"""For the sixth first look, by authors who knew of gpumon what the README says and the names of the rules, and
+had not run it. Two causes, scores of words that nobody asked for and a backward pass for each loss, have no rule;
+what is written as expected is the nearest."""
+
+CASES = (*NINTH, *MORE_LIBRARIES, *EIGHTH, *SEVENTH, *SIXTH, *FIFTH, *FOURTH, *LIBRARIES, *OLD)
 """In the order in which they are measured: those whose first look was last come first. New scripts get
 `fresh=True` until rules are changed for them."""
