@@ -184,8 +184,8 @@ NINTH = (
     *(_new(script, "") for script in NINTH_HEALTHY),
 )
 """For the sixth first look, by authors who knew of gpumon what the README says and the names of the rules,
-and had not run it. Two causes, scores of words that nobody asked for and a backward pass for each loss, have no
-rule; what is written as expected is the nearest."""
+and had not run it. Two causes, scores of words that nobody asked for and a backward pass for each loss, have
+no rule; what is written as expected is the nearest."""
 
 CASES = (*NINTH, *MORE_LIBRARIES, *EIGHTH, *SEVENTH, *SIXTH, *FIFTH, *FOURTH, *LIBRARIES, *OLD)
 """In the order in which they are measured: those whose first look was last come first. New scripts get
