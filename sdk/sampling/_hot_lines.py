@@ -216,6 +216,7 @@ class HotLines:
             "removable": bool(apis.job(api)) and lines.removable(*place[:2]),
             "fixed": lines.fixed(*place[:2]),
             "derives": lines.derives(*place[:2]),
+            "repeats": _repeats(*place[:2]) if phase == "backward" else 0,
             "batchable": _batchable(work.flow, spot.main),
             "within_turns": _within_turns(work.flow, spot.main),
             "in_turn": _in_turn(work.flow, spot.main),
@@ -280,6 +281,13 @@ def _batchable(flow: Any, path: Path) -> tuple[str, int] | None:
 
     found = batchable(flow, path.sure)
     return (short_path(found[0]), found[1]) if found else None
+
+
+def _repeats(file: str, line: int) -> int:
+    """Backward passes through one graph that stand together there; see `structure.repeats`."""
+    from ..structure.repeats import repeated_passes
+
+    return repeated_passes(file, line)
 
 
 def _within_turns(flow: Any, path: Path) -> bool:

@@ -46,7 +46,7 @@ class Lines:
     def _api(self, source: Source, call: ast.Call) -> str:
         names = self._reader.names(source)
         api = names.resolve(call.func, source.scope(call)).api
-        return "" if api.startswith("?.") and api[2:] in names.methods else api
+        return "" if api.startswith("?.") and api.rpartition(".")[2] in names.methods else api
 
     def without_gradients(self, file: str, line: int) -> bool:
         """Whether the line is in a `with torch.no_grad()` block or a function decorated with it."""

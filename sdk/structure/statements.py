@@ -133,8 +133,7 @@ class Statement:
             return next(filter(None, methods), NOTHING._replace(api="?.__init__"))
         if target.node is not None and target.made:
             return NOTHING
-        method = target.api.removeprefix("?.")
-        own = target.api.startswith("?.") and method in self._names.methods
+        own = target.api.startswith("?.") and target.api.rpartition(".")[2] in self._names.methods
         return NOTHING._replace(api="?.?") if own else target
 
     def _own_call(self, node: ast.Call, source: Source, function: Function) -> None:

@@ -89,6 +89,8 @@ class Hotspot:
     in_turn: bool = False
     """Its loop's rounds begin with what the one before has ended with: a decoder that reads its own words."""
 
+    repeats: int = 0
+    """Backward passes through one graph that stand together there; 1: a loop of them."""
     derives: bool = False
     """It takes gradients: a backward pass of its own, whatever calls it makes."""
     once: bool = False
@@ -189,11 +191,16 @@ def hotspot(item: Any) -> Hotspot | None:
         batchable=_piece(item.get("batchable")),
         within_turns=item.get("within_turns") is True,
         in_turn=item.get("in_turn") is True,
+        repeats=_count(item.get("repeats")),
         derives=item.get("derives") is True,
         once=item.get("once") is True,
         polls=item.get("polls") is True,
         over_operations=item.get("over_operations") is True,
     )
+
+
+def _count(raw: Any) -> int:
+    return raw if isinstance(raw, int) and not isinstance(raw, bool) and raw > 0 else 0
 
 
 def _piece(raw: Any) -> tuple[str, int] | None:

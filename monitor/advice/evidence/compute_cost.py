@@ -43,6 +43,13 @@ def compute_change(run: RunContext, left: float) -> Change:
     )
 
 
+def backward_change(run: RunContext, share: float, place: str) -> Change:
+    """The step without this share of backward: on a device, of what the host spends on launching it."""
+    if run.lanes is not None:
+        return scaled(own_change(run, ("backward",), place), share)
+    return Change(savings=(Saving("backward", share * run.seconds("backward"), place),))
+
+
 def passes_change(run: RunContext, left: float) -> Change:
     """Fewer operations: on a device the host launches the passes in `left` of its own time, and the device's
     work shrinks as well."""

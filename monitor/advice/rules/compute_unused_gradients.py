@@ -12,9 +12,8 @@ Gain: where all of it comes before the trained part, most of backward; otherwise
 from __future__ import annotations
 
 from monitor.advice.context.run import RunContext
-from monitor.advice.evidence.compute_cost import own_change
+from monitor.advice.evidence.compute_cost import backward_change
 from monitor.advice.prediction.gain import Bounds
-from monitor.advice.prediction.step_model import Change, Saving, scaled
 from monitor.advice.rule import Advice, rule
 from monitor.model import units
 
@@ -45,7 +44,9 @@ def check(run: RunContext) -> Advice | None:
         avoid="Freezing what an optimizer is given later, or what something else reads the gradients of"
         + (": clipping counts them in its norm." if clipped else "."),
         evidence={"tensor_share": tensors, "parameter_share": size, "before_trained": first},
-        gain=(FIRST_SAVED if first else MIXED_SAVED).of(lambda part: _saved(run, part * max(tensors, size))),
+        gain=(FIRST_SAVED if first else MIXED_SAVED).of(
+            lambda part: backward_change(run, part * max(tensors, size), "unused")
+        ),
         because="backward stops where nothing before it is trained"
         if first
         else "the gradients of their weights are not computed",
@@ -56,9 +57,3 @@ def _frozen(run: RunContext) -> str:
     names = run.setting("unapplied", "names")
     known = [f"`{name}.requires_grad_(False)`" for name in names] if isinstance(names, list) else []
     return (", ".join(known) + " on the model") if known else "`requires_grad_(False)` before training"
-
-
-def _saved(run: RunContext, share: float) -> Change:
-    if run.lanes is not None:
-        return scaled(own_change(run, ("backward",), "unused"), share)
-    return Change(savings=(Saving("backward", share * run.seconds("backward"), "unused"),))

@@ -32,6 +32,8 @@ from tests.unit.advice.shapes import (
     starved,
 )
 
+KEPT = "loss.backward(retain_graph=True)"
+
 PASSES = {"forward": 0.004, "backward": 0.005, "optimizer": 0.001}
 
 CASES: dict[str, tuple[Snapshot, Snapshot]] = {
@@ -233,6 +235,10 @@ CASES: dict[str, tuple[Snapshot, Snapshot]] = {
     "compute.threads_oversubscribed": (
         snapshot_of(run_of(config={"threads": {"torch": 16}})),
         snapshot_of(HEALTHY),
+    ),
+    "compute.repeated_backward": (
+        snapshot_of(run_of(config={"hotspots": [hot("backward", KEPT, 1.0, calls=4, repeats=1)]})),
+        snapshot_of(run_of(config={"hotspots": [hot("backward", KEPT, 1.0, calls=1, repeats=1)]})),
     ),
     "compute.unused_gradients": (
         snapshot_of(run_of(config={"unapplied": {"tensors": 0.75, "parameters": 0.9, "first": True}})),
