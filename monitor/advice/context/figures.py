@@ -92,6 +92,11 @@ class RunFigures:
         return known or self.count("shapes", "rows") or None
 
     @cached_property
+    def micro_batches(self) -> float:
+        """Passes through the model for each update."""
+        return max(1.0, self.run.micro_batches or 1.0)
+
+    @cached_property
     def workers(self) -> int | None:
         return self.count("loader", "num_workers")
 

@@ -135,7 +135,7 @@ def _gone(run: RunContext, spot: Hotspot, calls: float) -> Bounds:
         return INNER_SAVED
     if _over_modules(spot) or _over_cells(run, spot):
         return GRU_SAVED if _cells(run) == {"GRUCell"} and not run.has_cuda else FUSED_SAVED
-    likely = 1.0 - 1.0 / (1.0 + calls / LEFT_CALLS)
+    likely = 1.0 - 1.0 / (1.0 + calls / run.micro_batches / LEFT_CALLS)
     most = 1.0 - (1.0 - likely) * FEWER if spot.derives else max(likely, MOST_SAVED)
     return Bounds(low=LEAST_PART * likely, likely=likely, high=most)
 
@@ -213,10 +213,11 @@ def _draws(run: RunContext, spot: Hotspot) -> bool:
 
 
 def _loops(run: RunContext, spot: Hotspot) -> bool:
-    """Many short calls from one place. A stack of layers is also a loop, but calls each layer once: there are
-    as many modules as calls."""
-    calls = spot.calls or 0.0
-    if calls < LEAST_CALLS or run.hot_seconds(spot) / calls > LONGEST_CALL or spot.job in OTHERWISE:
+    """Many short calls from one place, for each batch. A stack of layers is also a loop, but calls each layer
+    once: there are as many modules as calls."""
+    calls = (spot.calls or 0.0) / run.micro_batches
+    cost = run.hot_seconds(spot) / run.micro_batches
+    if calls < LEAST_CALLS or cost / calls > LONGEST_CALL or spot.job in OTHERWISE:
         return False
     if spot.once or spot.in_turn or spot.derives:
         return False  # no loop, one whose rounds can only be done one after the other, or backward passes

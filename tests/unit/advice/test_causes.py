@@ -83,6 +83,16 @@ def test_a_loop_is_judged_by_the_lines_that_are_known_and_by_most_of_them() -> N
     assert found(in_turn=0.5) != "compute.python_loop"
 
 
+def test_layers_that_are_called_for_each_micro_batch_are_no_loop() -> None:
+    """GIVEN a line in a block of a model of 30 modules that runs for each of 16 micro-batches THEN its many
+    calls are as many as there are layers and micro-batches."""
+    layers = hot("forward", "return self.out(x)", 0.6, kind="module", calls=240, function="Block.forward")
+    config = {"hotspots": [layers], "model": {"modules": 30}}
+    run = LOOP | {"forward": 0.012}
+    assert first(run_of(run, config=config)).id == "compute.python_loop"
+    assert first(run_of(run, config=config, micro_batches=16.0)).id != "compute.python_loop"
+
+
 def test_a_loop_that_draws_is_the_same_in_expectation_only() -> None:
     """GIVEN a loop that chooses samples to compare, whose rounds need no earlier one WHEN a function it calls
     draws THEN all at once draws others."""
