@@ -1,0 +1,1 @@
+"""Data, networks and losses of the cello vocoder."""

@@ -1,0 +1,1 @@
+"""Options, networks and the model of the facade translator."""

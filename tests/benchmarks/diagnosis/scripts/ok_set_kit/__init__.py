@@ -1,0 +1,1 @@
+"""Network, matcher, criterion and engine of the set detector."""
