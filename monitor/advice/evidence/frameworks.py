@@ -15,6 +15,7 @@ SETTINGS: dict[str, dict[str, str]] = {
         "compile": "`TrainingArguments(torch_compile=True)`",
         "checkpointing": "`TrainingArguments(gradient_checkpointing=False)`",
         "batch": "`TrainingArguments(per_device_train_batch_size={batch})`",
+        "accumulation": "`TrainingArguments(gradient_accumulation_steps=1)` with that much larger batches",
     },
     "lightning": {
         "validate": "`Trainer(val_check_interval={every})`",
@@ -24,8 +25,12 @@ SETTINGS: dict[str, dict[str, str]] = {
         "amp": '`Trainer(precision="bf16-mixed")`',
         "anomaly": "`Trainer(detect_anomaly=False)`",
         "optimizer": "`fused=True` in `configure_optimizers`",
+        "accumulation": "`Trainer(accumulate_grad_batches=1)` with that much larger batches",
     },
-    "accelerate": {"amp": '`Accelerator(mixed_precision="bf16")`'},
+    "accelerate": {
+        "amp": '`Accelerator(mixed_precision="bf16")`',
+        "accumulation": "`Accelerator(gradient_accumulation_steps=1)` with that much larger batches",
+    },
     "fastai": {
         "save": "`SaveModelCallback(every_epoch=n)` with a larger n",
         "workers": "`DataLoaders.from_…(…, num_workers={workers})`",

@@ -1,7 +1,7 @@
 """The batch is so small that the fixed cost of a step outweighs the samples.
 
 Looks at: batch size, time in parts that do not grow with the batch (optimizer, hooks, launching each
-    module), data set size.
+    module), data set size; how many micro-batches an update accumulates.
 Why: Every step pays for launching each operation and for the optimizer update, however few samples it
     carries; t(B) = a + b·B.
 Remedy: a larger batch (with the learning rate scaled), or several micro-batches as one.
@@ -14,11 +14,12 @@ from math import inf
 
 from monitor.advice.context.run import FIXED_PHASES, RunContext
 from monitor.advice.evidence import edits, frameworks, hot_lines
-from monitor.advice.evidence.compute_cost import arithmetic_seconds, overhead_seconds
+from monitor.advice.evidence.compute_cost import arithmetic_seconds, compute_change, overhead_seconds
 from monitor.advice.prediction.gain import Bounds, ratio
 from monitor.advice.prediction.step_model import Change
 from monitor.advice.rule import Advice, rule
 from monitor.model import units
+from monitor.model.finding import Effect
 
 DOUBT = Bounds(low=2.0, likely=1.0, high=0.6)
 """Factors on what grows with the batch. Judgement."""
@@ -41,6 +42,10 @@ WEIGHTS_READ, SLOWEST_MEMORY = 4.0, 4e9
 """Weights and gradients are read and written about so often a step, at no fewer bytes a second. Judgement."""
 WANTED_FIXED = 0.2
 """Share of the step that may be fixed: the suggested batch aims for it."""
+LEAST_MICRO_BATCHES = 4.0
+"""Fewer passes an update may be passes of different kinds. Judgement."""
+MERGED = Bounds(low=0.6, likely=0.9, high=1.0)
+"""Share of the other micro-batches' launching that is saved by taking all as one. Judgement."""
 PLAYING = "rollout"
 """Where an agent makes the samples it learns from: a larger batch needs as many more of them."""
 MOST_FACTOR, MOST_BATCH, LEAST_EPOCH = 64, 128, 8
@@ -49,6 +54,49 @@ MOST_FACTOR, MOST_BATCH, LEAST_EPOCH = 64, 128, 8
 
 @rule("compute.small_batch", "Small batch", settings=("loader.batch_size",))
 def check(run: RunContext) -> Advice | None:
+    return _micro_batches(run) or _batch(run)
+
+
+def _micro_batches(run: RunContext) -> Advice | None:
+    """An update of many passes, each mostly launching: taken as one, they are the same update."""
+    many, repeated = run.micro_batches, any(spot.repeats for spot in run.hotspots)
+    if many < LEAST_MICRO_BATCHES or repeated or run.period is None or run.has_cuda:
+        return None
+    seconds = run.seconds("forward") + run.seconds("backward")
+    launching = min(many * overhead_seconds(run), OVERHEAD_MOST * seconds)
+    if launching < run.policy.fixed_share * run.period:
+        return None
+    gone = launching * (1.0 - 1.0 / many) / seconds
+    return Advice(
+        title=f"Micro-batches are too small: {units.whole(many)} passes an update, of which about "
+        f"{units.percent(launching / run.period)} of the step is launching operations",
+        remedy="Take the micro-batches of an update as one, or as few as memory allows: larger ones, "
+        "and fewer of them to accumulate. The update stays the same."
+        + frameworks.setting(run, "accumulation"),
+        effect=_effect(run),
+        price="memory for the activations of all samples of an update",
+        evidence={
+            "micro_batches": many,
+            "fixed_share": launching / run.period,
+            "fixed_seconds": launching,
+            "step_seconds": run.period,
+        },
+        gain=MERGED.of(lambda part: compute_change(run, 1.0 - part * gone)),
+        share=launching / run.period,
+        because=f"each of {units.whole(many)} passes launches every operation",
+    )
+
+
+def _effect(run: RunContext) -> Effect:
+    """Layers that look at the batch as a whole see another one; dropout draws other numbers."""
+    layers = run.setting("model", "layers")
+    kinds = [str(one) for one in layers] if isinstance(layers, list) else []
+    if not kinds or any(kind.startswith(("BatchNorm", "SyncBatchNorm")) for kind in kinds):
+        return "changes_training"
+    return "in_expectation" if any("Dropout" in kind for kind in kinds) else "rounding"
+
+
+def _batch(run: RunContext) -> Advice | None:
     batch = run.batch_size
     if batch is None or batch > run.policy.tiny_batch or run.period is None or run.has_cuda:
         return None

@@ -315,6 +315,27 @@ def test_gradients_of_one_sample_after_the_other_are_a_loop_if_the_model_is_smal
     assert not found(30_000) and not found(3_000_000, **at_once)
 
 
+def test_micro_batches_that_are_mostly_launching_are_taken_as_one() -> None:
+    """GIVEN 16 passes an update, each little more than launching 40 layers THEN they are to be taken as one,
+    which is the same update unless a layer looks at the whole batch or draws; passes that compute are not."""
+
+    def found(seconds: float, *kinds: str, repeats: int = 0) -> Finding | None:
+        layers = {"layers": ["Linear", *kinds], "layer_counts": {"Linear": 40}, "modules": 60}
+        spots = [hot("backward", "loss.backward()", 1.0, calls=16, repeats=repeats)]
+        phases = {"forward": 0.4 * seconds, "backward": 0.6 * seconds, "optimizer": 0.001}
+        run = run_of(phases, micro_batches=16.0, config={"model": layers, "hotspots": spots})
+        return next((one for one in findings(run) if one.id == "compute.small_batch"), None)
+
+    small = found(0.045)
+    assert small is not None and small.remedy is not None and small.speedup is not None
+    assert small.remedy.effect == "rounding" and 2.0 < small.speedup.likely < 4.0
+    for kind, effect in (("Dropout", "in_expectation"), ("BatchNorm2d", "changes_training")):
+        other = found(0.045, kind)
+        assert other is not None and other.remedy is not None and other.remedy.effect == effect
+    assert found(0.4) is None, "most of a pass is arithmetic"
+    assert found(0.045, repeats=1) is None, "passes through one graph"
+
+
 def test_samples_of_many_rows_are_no_small_batch() -> None:
     phases = {"forward": 0.0075, "backward": 0.012, "optimizer": 0.001}
     model = {"layers": ["Linear", "ReLU"], "parameters": 2_600_000}
