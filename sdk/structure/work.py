@@ -189,7 +189,8 @@ class Work:
         needed = piece.needed
         if judges and grad:  # a pass with gradients is the model, wherever it is
             needed = YES if needed == YES else UNKNOWN
-        job, api = self._job(piece, needed, judges and not grad)
+        inside = self._in_forward(piece)  # what a model does there without gradients is part of it
+        job, api = self._job(piece, needed, judges and not grad and not inside)
         first = piece.nodes[0]
         found: dict[str, Any] = {
             "file": short_path(piece.source.file),
@@ -203,7 +204,7 @@ class Work:
         flags = {
             "module": judges,
             "no_grad": not grad,
-            "in_forward": self._in_forward(piece),
+            "in_forward": inside,
             "constant": self._is_constant(piece),
             "random": any(apis.draws(one) for effect in piece.effects for one in effect.apis),
             "carried": any(effect.carries for effect in piece.effects),

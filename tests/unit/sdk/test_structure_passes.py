@@ -132,3 +132,29 @@ def test_a_direct_call_of_forward_is_a_pass_of_the_model(tmp_path: Path) -> None
     file.write_text(DIRECT)
     found = piece(file, "return torch.relu", "low = self", phase="other")
     assert found["module"] and found["line"] == line_of(DIRECT, "low = self")
+
+
+CONTRASTED = """\
+import torch
+from torch import nn
+
+class Contrast(nn.Module):
+    def forward(self, x, other):
+        q = self.query(x)
+        with torch.no_grad():
+            k = self.key(other)
+        return q @ k.T
+
+for x, other in batches:
+    scores = model(x, other); loss = scores.mean(); loss.backward(); optimizer.step()
+"""
+
+
+def test_what_a_model_does_without_gradients_is_no_evaluation(tmp_path: Path) -> None:
+    """GIVEN a model with an encoder that is not trained, called on the very line of the update THEN its pass is
+    part of the model."""
+    file = tmp_path / "contrast.py"
+    file.write_text(CONTRASTED)
+    found = facts(file, ("forward", "k = self.key(other)", "loss.backward()"), modules=True)["work"]
+    passes = [one for one in found if one["phase"] == "forward"]
+    assert [one["job"] for one in passes] == [""] and passes[0]["in_forward"]
