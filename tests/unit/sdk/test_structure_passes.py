@@ -151,8 +151,8 @@ for x, other in batches:
 
 
 def test_what_a_model_does_without_gradients_is_no_evaluation(tmp_path: Path) -> None:
-    """GIVEN a model with an encoder that is not trained, called on the very line of the update THEN its pass is
-    part of the model."""
+    """GIVEN a model with an encoder that is not trained, called on the very line of the update THEN its pass
+    is part of the model."""
     file = tmp_path / "contrast.py"
     file.write_text(CONTRASTED)
     found = facts(file, ("forward", "k = self.key(other)", "loss.backward()"), modules=True)["work"]
