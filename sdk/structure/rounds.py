@@ -172,8 +172,9 @@ def polls(flow: Flow, frames: Sequence[Place]) -> bool:
 
 
 def once(flow: Flow, frames: Sequence[Place]) -> bool:
-    """Whether the user's code surely runs a line once wherever it is called from: no loop, comprehension or
-    call of itself lies between it and the loop over the steps. Many calls are then many places."""
+    """Whether the user's code surely runs a line once wherever it is called from, or once for each layer of a
+    stack: no other loop, comprehension or call of itself lies between it and the loop over the steps. Many
+    calls are then many places, or many layers."""
     called: set[tuple[Scope, str]] = set()
     for place in frames:
         source = read(place.file)
@@ -185,9 +186,28 @@ def once(flow: Flow, frames: Sequence[Place]) -> bool:
             return False
         called.add(function)
         loops = [one for one in (node, *source.loops(node)) if isinstance(one, Loop)]
-        if loops:
-            return all(one in flow.spine for one in loops)
+        if any(one not in flow.spine and not _is_stack(flow.reader, source, one) for one in loops):
+            return False
+        if any(one in flow.spine for one in loops):
+            return True
     return False
+
+
+def _is_stack(reader: Reader, source: Source, loop: Loop) -> bool:
+    """Whether each round calls another of what the loop goes through with what the one before returned:
+    `for layer in self.layers: x = layer(x)`."""
+    if not isinstance(loop, ast.For):
+        return False
+    own = {one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)}
+    called = (one.func for part in loop.body for one in ast.walk(part) if isinstance(one, ast.Call))
+    return any(_is_item(one, own) for one in called) and _carries(reader, source, loop)
+
+
+def _is_item(function: ast.expr, own: set[str]) -> bool:
+    """`layer`, or `layers[i]`, for names that are others in every round."""
+    if isinstance(function, ast.Subscript):
+        return any(isinstance(one, ast.Name) and one.id in own for one in ast.walk(function.slice))
+    return isinstance(function, ast.Name) and function.id in own
 
 
 def _repeats(reader: Reader, source: Source, node: ast.stmt) -> bool:

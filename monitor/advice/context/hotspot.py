@@ -94,7 +94,8 @@ class Hotspot:
     derives: bool = False
     """It takes gradients: a backward pass of its own, whatever calls it makes."""
     once: bool = False
-    """No loop of the user's lies between it and the loop over the steps: many calls are many places."""
+    """No loop of the user's but through a stack of layers lies between it and the loop over the steps: many
+    calls are many places."""
 
     over_operations: bool = False
     """The loop around it calls no module in its rounds, though it may be in a module's `forward` itself."""

@@ -241,6 +241,45 @@ def test_a_loop_that_can_be_done_at_once_may_be_in_one_that_goes_in_turn(tmp_pat
     assert loop("near.append(", called) == ((str(file), line_of(TAGGED, "for other in")), False)
 
 
+STACKED = """\
+import torch
+from torch import nn
+
+class Waves(nn.Module):
+    def forward(self, x):
+        for layer in self.hidden:
+            x = torch.tanh(layer(x))
+        for i in range(len(self.blocks)):
+            x = x + self.blocks[i](x)
+        heads = []
+        for head in self.heads:
+            heads.append(head(x))
+        for t in range(20):
+            for cell in self.cells:
+                x = cell(x)
+        return sum(heads) + x
+
+for x in batches:
+    loss = waves(x).mean() + waves(x + 1).mean()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_a_stack_of_layers_is_no_loop(tmp_path: Path) -> None:
+    """GIVEN layers that are called one after the other THEN that is once for each; heads side by side, and a
+    stack within a loop over time, are loops."""
+    file = tmp_path / "waves.py"
+    file.write_text(STACKED)
+
+    def once(fragment: str) -> bool:
+        found = facts(file, ("forward", fragment, "loss = waves(x)"), modules=True)["hotspots"]
+        return bool(next(one for one in found if one["phase"] == "forward").get("once"))
+
+    assert once("torch.tanh(layer(x))") and once("self.blocks[i](x)")
+    assert not once("heads.append(head(x))") and not once("x = cell(x)")
+
+
 PASSED = """\
 import time
 import torch
