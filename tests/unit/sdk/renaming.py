@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-KEPT = {"a": ("self", "cls"), "b": ("forward", "step", "grad")}
-"""Names the author did not choose: torch calls a module's `forward` and an optimizer's `step`, which takes a
-parameter's `grad`."""
+KEPT = {"a": ("self", "cls"), "b": ("forward", "step", "grad", "train", "parameters", "optim")}
+"""Names that are torch's wherever they stand: it calls a module's `forward` and an optimizer's `step`, which
+takes a parameter's `grad`; a module has `train` and `parameters`, torch has `optim`."""
 
 
 class _Renamer(ast.NodeTransformer):
