@@ -224,6 +224,7 @@ class HotLines:
             "over_operations": _over_operations(spot.main),
             "polls": apis.job(api) == "sleep" and _polls(work.flow, spot.main),
             "no_grad": any(lines.without_gradients(*one[:2]) for one in frames),
+            "double": self.return_values.double(*frames[0][:3]),
             "detached": any(map(self._detached, spot.main.own[:-1])),
         }
         return found | {name: value for name, value in more.items() if value}

@@ -1,5 +1,6 @@
 """User functions that return the same value in every step: a constant computed again and again. And those
 from whose results nothing is learnt: they return tensors without gradients, such as the triplets to compare.
+And those that compute in float64.
 
 Judged by what they return (a checksum of arrays and CPU tensors), so it works for functions that read globals
 as well as for those with arguments. Values on a device are not read: that would wait for it.
@@ -21,6 +22,7 @@ LEAST_PAIRS = 1
 """Steps that must agree with the previous one: a step with many calls is profiled only twice."""
 _FEW = 8
 """Chosen: items compared at either end of a container."""
+_DOUBLE = "torch.float64"
 _PLAIN = (str, bytes, int, float, bool, type(None))
 
 
@@ -34,12 +36,16 @@ class ReturnValues:
         self._changed: set[CodeType] = set()
         self._learnt: dict[CodeType, bool] = {}
         """Function that has returned tensors → whether one of them carried a gradient."""
+        self._doubles: set[CodeType] = set()
+        """Functions that have returned a float64 tensor that carries a gradient."""
 
     def returned(self, code: CodeType, value: Any) -> None:
         """A call has ended. A function that once returned something different is ignored."""
         if not self._learnt.get(code):
             for one in _tensors(value):
                 self._learnt[code] = self._learnt.get(code, False) or bool(one.requires_grad)
+                if one.requires_grad and str(one.dtype) == _DOUBLE:
+                    self._doubles.add(code)
         if code in self._changed:
             return
         fingerprints = self._now.setdefault(code, [])
@@ -69,6 +75,10 @@ class ReturnValues:
     def detached(self, file: str, line: int, name: str) -> bool:
         """Whether the function around this line returned tensors, and never one with a gradient."""
         return any(not learnt and _holds(code, file, line, name) for code, learnt in self._learnt.items())
+
+    def double(self, file: str, line: int, name: str) -> bool:
+        """Whether the function around this line returned float64 tensors that carry gradients."""
+        return any(_holds(code, file, line, name) for code in self._doubles)
 
 
 def _tensors(value: Any) -> list[Any]:

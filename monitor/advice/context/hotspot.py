@@ -66,6 +66,8 @@ class Hotspot:
     """Under `no_grad`: nothing is learnt from it."""
     detached: bool = False
     """In a function that the loop or the model calls and that returns tensors without gradients only."""
+    double: bool = False
+    """In a function that returns float64 tensors with gradients."""
     job: str = ""
     """What the library function it calls does, if known: "log", "sleep"."""
     api: str = ""
@@ -182,6 +184,7 @@ def hotspot(item: Any) -> Hotspot | None:
         fixed=item.get("fixed") is True,
         no_grad=item.get("no_grad") is True,
         detached=item.get("detached") is True,
+        double=item.get("double") is True,
         job=str(item.get("job") or "")[:40],
         api=str(item.get("api") or "")[:80],
         blocking=item.get("blocking") is True,

@@ -56,6 +56,26 @@ def test_fingerprints_stand_for_values() -> None:
         assert fingerprint(numpy.ones(5)) == fingerprint(numpy.ones(5)) != fingerprint(numpy.zeros(5))
 
 
+def test_functions_that_compute_in_float64() -> None:
+    """GIVEN functions that return float64, complex numbers of as many bytes, float32 or a float64 from which
+    nothing is learnt THEN only the first is one."""
+    weights = torch.ones(3, requires_grad=True)
+    grid = torch.ones(3, dtype=torch.float64)
+    cases = {
+        "double": lambda: (1, weights * grid),
+        "complex": lambda: torch.complex(weights, weights),
+        "single": lambda: weights * 2,
+        "table": lambda: grid * 2,
+    }
+    found = {}
+    for name, function in cases.items():
+        returned = ReturnValues()
+        returned.returned(function.__code__, function())
+        code = function.__code__
+        found[name] = returned.double(code.co_filename, code.co_firstlineno, code.co_name)
+    assert found == {"double": True, "complex": False, "single": False, "table": False}
+
+
 def test_functions_from_which_nothing_is_learnt() -> None:
     """GIVEN functions that return indices, a loss, both, or no tensor THEN only from the first is nothing
     learnt."""
