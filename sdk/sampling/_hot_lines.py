@@ -196,7 +196,7 @@ class HotLines:
         api = api if apis.job(api) else lines.library_call(*place[:2])
         found = self._place(key, spot, phases)
         found["kind"] = _kind(spot, apis.job(api))
-        same = [one for one in frames if self._same(one)][-1:]
+        same = work.constant(spot.main)[-1:]
         same = same or [one for one in frames if work.settled(one)][:1]
         more = {
             "function": qualified(*frames[0][:3]),

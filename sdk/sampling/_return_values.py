@@ -39,6 +39,10 @@ class ReturnValues:
         self._doubles: set[CodeType] = set()
         """Functions that have returned a float64 tensor that carries a gradient."""
 
+    def go_on(self) -> None:
+        """Another few steps are profiled. What agreed by chance in the first few shows now."""
+        self._now = {}
+
     def returned(self, code: CodeType, value: Any) -> None:
         """A call has ended. A function that once returned something different is ignored."""
         if not self._learnt.get(code):

@@ -76,7 +76,8 @@ class StepProfile:
             return False
         self._lines.clear()
         self._looked_up.clear()
-        self.return_values, self.seen = ReturnValues(), Seen()
+        self.return_values.go_on()
+        self.seen = Seen()
         self._counts = dict.fromkeys(_COUNTED, 0.0)
         if _cuda_in_use():
             self._counts |= dict.fromkeys(("transfer.copies", "transfer.blocking", "transfer.pageable"), 0.0)

@@ -45,6 +45,10 @@ class Draws:
         node = source.statement_at(line) if source else None
         return source is not None and node is not None and self._orders(source, node)
 
+    def gives(self, place: Call, callee: Call) -> bool:
+        """Whether a line calls a function with what it draws, or with what follows from a draw above it."""
+        return self._line_draws(place, callee)
+
     def _orders(self, source: Source, node: ast.stmt) -> bool:
         call = node.value if isinstance(node, ast.Expr) else None
         if not isinstance(call, ast.Call) or not call.args:

@@ -276,10 +276,21 @@ class Work:
         scope = piece.source.scope(piece.nodes[0])
         return isinstance(scope, Function) and scope.name == "forward"
 
+    def constant(self, path: Path) -> list[Place]:
+        """Where a stack is in functions that returned the same in every step, not by chance: what they are
+        called with is not drawn."""
+        frames = path.frames
+        return [
+            place
+            for at, place in enumerate(frames)
+            if self._constant(place)
+            and not (at + 1 < len(frames) and self.draws.gives(frames[at + 1][:3], place[:3]))
+        ]
+
     def _is_constant(self, piece: Piece) -> bool:
         """Whether most of its time is in functions that returned the same in every step."""
         draws = any(apis.draws(one) for effect in piece.effects for one in effect.apis)
-        same = sum(path.ns for path in piece.paths if any(map(self._constant, path.own)))
+        same = sum(path.ns for path in piece.paths if {*self.constant(path)} & {*path.own})
         return not draws and same > _MODEL_SHARE * piece.ns
 
     def _edits(self, piece: Piece, facts: dict[str, Any]) -> dict[str, Any]:
@@ -298,7 +309,7 @@ class Work:
         return {}
 
     def _constant_functions(self, piece: Piece) -> set[str]:
-        return {place.name for path in piece.paths for place in path.own if self._constant(place)}
+        return {place.name for path in piece.paths for place in self.constant(path) if place in path.own}
 
 
 def _place(effect: Effect) -> dict[str, Any]:

@@ -141,3 +141,70 @@ def test_lines_of_functions_from_which_nothing_is_learnt(tmp_path: Path) -> None
     forget()
     spots = {one["line"]: one for one in lines.evaluate()["hotspots"]}
     assert spots[3]["detached"] is True and "detached" not in spots[7]
+
+
+VIEWS = """\
+import numpy as np
+import torch
+
+def rays(pose):
+    return torch.ones(4, 4) * pose
+
+def draw(poses):
+    view = np.random.choice(len(poses))
+    return rays(poses[view])
+
+def look(poses):
+    return rays(poses[0])
+
+def train(poses, weights, optimizer):
+    for step in range(10):
+        loss = (draw(poses) + look(poses)).sum() * weights.sum()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def test_what_is_called_with_a_draw_is_no_constant_though_it_may_return_the_same(tmp_path: Path) -> None:
+    """GIVEN a function that returned the same in the few steps that were profiled THEN where it is called
+    with what was drawn that is chance, and elsewhere a constant."""
+    file = tmp_path / "views.py"
+    file.write_text(VIEWS)
+    names: dict[str, Any] = {}
+    exec(compile(VIEWS, str(file), "exec"), names)
+    lines = HotLines()
+    for _ in range(3):
+        lines.return_values.returned(names["rays"].__code__, names["rays"](2.0))
+        lines.return_values.step()
+
+    def constant(call: int, name: str) -> str:
+        stack = [Place(str(file), at, of) for at, of in ((5, "rays"), (call, name), (16, "train"))]
+        back = Place(str(file), 17, "train")
+        lines.forget()
+        for _ in range(8):
+            lines.count(
+                [Sample("between", tuple(stack), 10**6, 10**6), Sample("backward", (back,), 10**6, 10**6)]
+            )
+        forget()
+        spot = next(one for one in lines.evaluate()["hotspots"] if one["line"] == 5)
+        return str(spot.get("constant", ""))
+
+    assert constant(9, "draw") == "" and constant(12, "look") == "rays"
+
+
+def test_what_agreed_by_chance_in_a_few_steps_shows_in_the_next_ones() -> None:
+    """GIVEN a function that returned the same twice WHEN some more steps are profiled and it returns another
+    THEN it is no constant."""
+
+    def view(step: int) -> Any:
+        return torch.full((4,), 1 if step < 3 else step)
+
+    returned, code = ReturnValues(), view.__code__
+    known = []
+    for steps in ((0, 1), (2, 3)):
+        returned.go_on()
+        for step in steps:
+            returned.returned(code, view(step))
+            returned.step()
+        known.append(returned.constant(code.co_filename, code.co_firstlineno, code.co_name))
+    assert known == [True, False]
