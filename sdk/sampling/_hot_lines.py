@@ -225,7 +225,7 @@ class HotLines:
             "polls": apis.job(api) == "sleep" and _polls(work.flow, spot.main),
             "no_grad": any(lines.without_gradients(*one[:2]) for one in frames),
             "double": self.return_values.double(*frames[0][:3]),
-            "detached": any(map(self._detached, spot.main.own[:-1])),
+            "detached": any(map(self._detached, spot.main.own[:-1])) or lines.in_numpy(*place[:2]),
         }
         return found | {name: value for name, value in more.items() if value}
 

@@ -15,7 +15,13 @@ _BUILDERS = re.compile(
     r"|sqrt|tensor|zeros|tri[lu](_indices)?)"
 )
 """Functions that create or map an array."""
+_TAKES_OVER = frozenset(("torch.from_numpy", "torch.as_tensor", "torch.tensor", "?.append", "?.extend"))
+"""Functions that take an array over, and keep it."""
 _SIZES = frozenset(("size", "shape", "ndim", "dtype", "device", "numel", "dim"))
+
+
+def _is_numpy(api: str) -> bool:
+    return api.startswith(("numpy.", "builtins.")) or api in _TAKES_OVER
 
 
 class Lines:
@@ -42,6 +48,18 @@ class Lines:
         node = source.statement_at(line) if source else None
         calls = [one for one in heads(node) if isinstance(one, ast.Call)] if node is not None else []
         return source is not None and any(apis.derives(self._api(source, one)) for one in calls)
+
+    def in_numpy(self, file: str, line: int) -> bool:
+        """Whether the line computes with NumPy, and with nothing of torch but what takes an array over: no
+        gradient is recorded there."""
+        source = read(file)
+        node = source.statement_at(line) if source else None
+        if source is None or node is None:
+            return False
+        names = self._reader.names(source)
+        called = [one for one in heads(node) if isinstance(one, ast.Call)]
+        found = {names.resolve(one.func, source.scope(one)).api for one in called}
+        return any(one.startswith("numpy.") for one in found) and all(map(_is_numpy, found))
 
     def _api(self, source: Source, call: ast.Call) -> str:
         names = self._reader.names(source)

@@ -65,7 +65,8 @@ class Hotspot:
     no_grad: bool = False
     """Under `no_grad`: nothing is learnt from it."""
     detached: bool = False
-    """In a function that the loop or the model calls and that returns tensors without gradients only."""
+    """In a function that the loop or the model calls and that returns tensors without gradients only, or
+    computed with NumPy."""
     double: bool = False
     """In a function that returns float64 tensors with gradients."""
     job: str = ""

@@ -49,6 +49,27 @@ def test_lines_without_gradients(tmp_path: Path) -> None:
     assert not Lines(Reader()).without_gradients(str(tmp_path / "none.py"), 1)
 
 
+NUMPY = """\
+import numpy as np
+import torch
+
+def drawn(rows, steps, weights):
+    others = np.setdiff1d(np.arange(steps), 3)
+    rows.append(torch.from_numpy(np.random.choice(others, 5)))
+    scaled = torch.relu(weights) * float(np.sqrt(5))
+    total = weights.sum()
+    return rows, scaled, total
+"""
+
+
+def test_lines_that_compute_with_numpy_record_no_gradient(tmp_path: Path) -> None:
+    """GIVEN lines of NumPy alone, with torch beside it, and of torch THEN only the first record nothing."""
+    file = tmp_path / "drawn.py"
+    file.write_text(NUMPY)
+    forget()
+    assert [at for at in range(5, 10) if Lines(Reader()).in_numpy(str(file), at)] == [5, 6]
+
+
 CROWDED = """\
 import torch
 
