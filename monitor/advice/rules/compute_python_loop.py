@@ -72,7 +72,7 @@ def check(run: RunContext) -> Advice | None:
         return None
     calls, cost = spot.calls or 0.0, run.hot_seconds(spot)
     share = sum(saving.seconds for saving in _job(run, spot, cost).savings) / run.period
-    if share < run.policy.loop_share:
+    if share < _least(run, spot):
         return None
     job = _job(run, spot, max(cost, run.seconds(spot.phase) - _beside(run, spot)))
     gone = _gone(run, spot, calls)
@@ -93,6 +93,12 @@ def check(run: RunContext) -> Advice | None:
         share=share if run.lanes is None else None,
         because=f"{units.whole(calls)} small operations become a few large ones",
     )
+
+
+def _least(run: RunContext, spot: Hotspot) -> float:
+    """Share of the step from which a loop is worth saying; one that records no gradients is like other code of
+    the user's, wherever it stands."""
+    return run.policy.user_code_share if spot.detached or spot.no_grad else run.policy.loop_share
 
 
 def _together(run: RunContext, *phases: str) -> list[Hotspot]:
