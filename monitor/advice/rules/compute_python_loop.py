@@ -96,8 +96,8 @@ def check(run: RunContext) -> Advice | None:
 
 
 def _least(run: RunContext, spot: Hotspot) -> float:
-    """Share of the step from which a loop is worth saying; one that records no gradients is like other code of
-    the user's, wherever it stands."""
+    """Share of the step from which a loop is worth saying; one that records no gradients is like other code
+    of the user's, wherever it stands."""
     return run.policy.user_code_share if spot.detached or spot.no_grad else run.policy.loop_share
 
 
