@@ -46,8 +46,22 @@ class Draws:
         return source is not None and node is not None and self._orders(source, node)
 
     def gives(self, place: Call, callee: Call) -> bool:
-        """Whether a line calls a function with what it draws, or with what follows from a draw above it."""
-        return self._line_draws(place, callee)
+        """Whether a line passes to a function what is drawn anew each time: on the line itself, or above it
+        in the loops around it or, without any, in its function."""
+        source = read(place[0])
+        node = source.statement_at(place[1]) if source else None
+        if source is None or node is None:
+            return False
+        scope, loops = source.scope_at(place[1]), source.loops(node)
+        around = loops[-1] if loops else scope
+        anew = set(ast.walk(around)) if isinstance(around, Loop | Function) else set()
+        effect, above = self._reader.effect(source, scope, node), set[ast.stmt]()
+        for value in _given(node, callee[2]):
+            if self._expression_draws(source, value):
+                return True
+            for one in self._reader.argument(effect, value)[0]:
+                above |= self._bound(effect, one)
+        return self._follow_draws(source, scope, above & anew, anew)
 
     def _orders(self, source: Source, node: ast.stmt) -> bool:
         call = node.value if isinstance(node, ast.Expr) else None
@@ -130,17 +144,29 @@ class Draws:
             return False
         if name.endswith("<lambda>"):
             return any(self._expression_draws(source, one.body) for one in _lambdas(node, line))
-        scope, seen, rest = source.scope_at(line), {node}, [node]
-        apart = self._apis_of(callee)
+        scope = source.scope_at(line)
+        effect = self._reader.effect(source, scope, node)
+        drawn = any(map(apis.draws, effect.apis - self._apis_of(callee)))
+        if drawn and not self._orders(source, node):
+            return True
+        return self._follow_draws(source, scope, self._above(effect) - {node})
+
+    def _follow_draws(
+        self, source: Source, scope: Scope, rest: set[ast.stmt], among: set[ast.AST] | None = None
+    ) -> bool:
+        """Whether one of these statements draws, or one from which they follow (among these, if given)."""
+        seen = set(rest)
         while rest:
             effect = self._reader.effect(source, scope, rest.pop())
-            found = effect.apis - apart if effect.node is node else effect.apis
-            if any(map(apis.draws, found)) and not self._orders(source, effect.node):
+            if any(map(apis.draws, effect.apis)) and not self._orders(source, effect.node):
                 return True
-            above = (self._reader.bound_above(effect) | self._filled_before(effect)) - seen
+            above = self._above(effect) - seen
+            rest |= above if among is None else above & among
             seen |= above
-            rest += above
         return False
+
+    def _above(self, effect: Effect) -> set[ast.stmt]:
+        return self._reader.bound_above(effect) | self._filled_before(effect)
 
     def _apis_of(self, place: Call | None) -> set[str]:
         source = read(place[0]) if place is not None else None
@@ -163,6 +189,13 @@ class Draws:
             for one in self._reader.effects(source, scope)
             if one.changes & effect.reads and _may_precede(source, one.node, effect.node, scope)
         }
+
+
+def _given(node: ast.stmt, name: str) -> list[ast.expr]:
+    """What a statement passes to a function of this name."""
+    calls = [one for one in heads(node) if isinstance(one, ast.Call)]
+    called = [one for one in calls if name == (getattr(one.func, "id", "") or getattr(one.func, "attr", ""))]
+    return [value for one in called for value in (*one.args, *(each.value for each in one.keywords))]
 
 
 def _may_precede(source: Source, first: ast.stmt, second: ast.stmt, scope: Scope) -> bool:

@@ -158,8 +158,12 @@ def look(poses):
     return rays(poses[0])
 
 def train(poses, weights, optimizer):
+    place = torch.rand(4)
     for step in range(10):
         loss = (draw(poses) + look(poses)).sum() * weights.sum()
+        loss = loss + rays(place)
+        other = torch.rand(4)
+        loss = loss * rays(other)
         loss.backward()
         optimizer.step()
 """
@@ -167,7 +171,7 @@ def train(poses, weights, optimizer):
 
 def test_what_is_called_with_a_draw_is_no_constant_though_it_may_return_the_same(tmp_path: Path) -> None:
     """GIVEN a function that returned the same in the few steps that were profiled THEN where it is called
-    with what was drawn that is chance, and elsewhere a constant."""
+    with what was drawn in the step that is chance, and elsewhere a constant."""
     file = tmp_path / "views.py"
     file.write_text(VIEWS)
     names: dict[str, Any] = {}
@@ -177,9 +181,9 @@ def test_what_is_called_with_a_draw_is_no_constant_though_it_may_return_the_same
         lines.return_values.returned(names["rays"].__code__, names["rays"](2.0))
         lines.return_values.step()
 
-    def constant(call: int, name: str) -> str:
-        stack = [Place(str(file), at, of) for at, of in ((5, "rays"), (call, name), (16, "train"))]
-        back = Place(str(file), 17, "train")
+    def constant(*calls: tuple[int, str]) -> str:
+        stack = [Place(str(file), at, of) for at, of in ((5, "rays"), *calls)]
+        back = Place(str(file), 21, "train")
         lines.forget()
         for _ in range(8):
             lines.count(
@@ -189,7 +193,9 @@ def test_what_is_called_with_a_draw_is_no_constant_though_it_may_return_the_same
         spot = next(one for one in lines.evaluate()["hotspots"] if one["line"] == 5)
         return str(spot.get("constant", ""))
 
-    assert constant(9, "draw") == "" and constant(12, "look") == "rays"
+    assert constant((9, "draw"), (17, "train")) == "" and constant((12, "look"), (17, "train")) == "rays"
+    assert constant((18, "train")) == "rays", "drawn once, before the steps"
+    assert constant((20, "train")) == ""
 
 
 def test_what_agreed_by_chance_in_a_few_steps_shows_in_the_next_ones() -> None:
