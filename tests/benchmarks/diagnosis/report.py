@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import statistics
 import time
 from collections.abc import Callable
@@ -14,6 +15,8 @@ from tests.benchmarks.diagnosis import steadiness
 from tests.benchmarks.diagnosis.measure import Result
 
 DOCS = Path(__file__).parents[3] / "docs" / "benchmarks"
+HERE = re.compile(r"@@ \S*/(tests/benchmarks/)")
+"""Where a change stands, with the folder of the machine it was measured on."""
 COMMAND = "python -m tests.benchmarks diagnosis"
 SETS: dict[str, Callable[[Result], bool]] = {
     "old corpus": lambda one: not one.library and not one.fresh,
@@ -169,7 +172,8 @@ def write(
         "missing": missing, "older": older,
         "cases": [dataclasses.asdict(one) for one in results],
     }  # fmt: skip
-    (DOCS / "diagnosis.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    text = HERE.sub(r"@@ \1", json.dumps(document, indent=1, ensure_ascii=False))
+    (DOCS / "diagnosis.json").write_text(text + "\n")
     (DOCS / "diagnosis.md").write_text(page(results, summary, date, changes, verdicts, missing, older))
     return summary
 
