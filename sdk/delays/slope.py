@@ -21,9 +21,9 @@ TRIMMED = 0.2
 """A choice: this part of the blocks is left out at either end: a stall of the machine hits whole blocks."""
 RESAMPLED = 400
 SYSTEMATIC = 0.06
-"""What no number of blocks takes away: steps after a long delay are longer by more than the delay, as caches
-have cooled further than after a short one. Places with a known truth of 1 came out at 1.02 to 1.12 on a CPU
-(tests/benchmarks/criticality, 2026-11-20)."""
+"""What no number of blocks takes away: places with a known truth of 1 came out at 0.98 to 1.12 on a CPU,
+mostly above 1 (tests/benchmarks/criticality, 2026-11-20). Probably caches, which cool further in a longer
+delay."""
 LEAST_APART = 0.2
 """The two kinds must differ by so much of the long delay: else the machine sleeps as long as it likes."""
 

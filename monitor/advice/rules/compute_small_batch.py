@@ -71,8 +71,7 @@ def _micro_batches(run: RunContext) -> Advice | None:
         title=f"Micro-batches are too small: {units.whole(many)} passes an update, of which about "
         f"{units.percent(launching / run.period)} of the step is launching operations",
         remedy="Take the micro-batches of an update as one, or as few as memory allows: larger ones, "
-        "and fewer of them to accumulate. The update stays the same."
-        + frameworks.setting(run, "accumulation"),
+        "and fewer of them to accumulate." + frameworks.setting(run, "accumulation"),
         effect=_effect(run),
         price="memory for the activations of all samples of an update",
         evidence={
